@@ -1,9 +1,9 @@
 import Crypto
 import PostcardForm
 
-/// Tokens that a request needs one of. Clients send a token as `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
+/// The accepted tokens of requests. Clients send a token as `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
 ///
-/// The digests of all tokens are always compared to the end, so that the time reveals nothing about them.
+/// The digests of all tokens are always compared to the end, so that the time of a check reveals nothing about them.
 ///
 /// ```swift
 /// receiver.tokens = BearerTokens([token])
@@ -11,24 +11,24 @@ import PostcardForm
 public struct BearerTokens: Sendable {
     private let digests: [SHA256Digest]
 
-    /// Makes the tokens.
+    /// Makes a set of accepted tokens.
     ///
-    /// - Parameter tokens: The accepted tokens. An empty text is not accepted. Without tokens every request is refused.
+    /// - Parameter tokens: The accepted tokens, except empty ones. Without tokens, every request is refused.
     public init(_ tokens: Set<String>) {
-        // An empty token, such as the value of a variable that is not set, would let everyone in.
+        // An empty token, such as the value of an unset variable, would let everyone in.
         digests = tokens.filter { !$0.isEmpty }.map { SHA256.hash(data: Array($0.utf8)) }
     }
 
-    /// Checks a request.
+    /// Checks the token of a request.
     ///
-    /// - Parameter authorization: The request's `Authorization`.
-    /// - Throws: The refusal, with the status 401, if `authorization` has none of the tokens.
+    /// - Parameter authorization: The value of the request's `Authorization` field.
+    /// - Throws: ``UploadProblem`` with the status 401 if `authorization` contains none of the tokens.
     public func check(_ authorization: String?) throws(UploadProblem) {
         guard let bytes = authorization?.utf8 else { throw .missingToken }
         let scheme = bytes.prefix { $0 != .space }
         guard scheme.isEqualIgnoringCase("bearer") else { throw .missingToken }
         let digest = SHA256.hash(data: Array(bytes.dropFirst(scheme.count).drop { $0 == .space }))
-        // All digests are compared, and each in constant time.
+        // All digests are compared, each in constant time.
         let matches = digests.count { $0 == digest }
         if matches == 0 { throw .wrongToken }
     }

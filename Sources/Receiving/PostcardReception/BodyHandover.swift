@@ -4,17 +4,16 @@ import PostcardForm
 import PostcardStore
 import Synchronization
 
-/// Passes the bytes of a body, a piece at a time, from the task that reads the body from a server to the task that
-/// receives the form. If the client is too slow, the form is interrupted, but its task is not cancelled: the bytes that
-/// have arrived can still be kept.
+/// Passes the bytes of a body piece by piece from the task that reads the body to the task that receives the form. If
+/// the client is too slow, the form is interrupted without cancelling its task, so that it can keep the received bytes.
 ///
 /// The body is read only while the form waits for bytes. A form that is refused or needs no body therefore leaves the
-/// rest of the body to the server, and a task that reads a connection is not cancelled during a read.
+/// unread bytes to the server, and the task that reads the connection is never cancelled during a read.
 final class BodyHandover: Sendable {
     fileprivate enum State {
-        /// The form processes the last bytes. The server's side waits, or will soon.
+        /// The form processes bytes. The reading task waits until the form needs more.
         case busy(CheckedContinuation<Bool, Never>?)
-        /// The form waits for bytes. The server's side is reading them.
+        /// The form waits for bytes, and the reading task reads them.
         case wanted(CheckedContinuation<ByteBuffer?, any Error>)
         case ended((any Error)?)
     }
@@ -22,7 +21,7 @@ final class BodyHandover: Sendable {
     fileprivate struct Progress {
         var state = State.busy(nil)
         var rate: TransferRate
-        /// The time since which the form waits for bytes; `nil` while it processes bytes.
+        /// The time since which the form has waited for bytes; `nil` while it processes bytes.
         var quietSince: NIODeadline?
         var byteCount: Int64 = 0
     }
@@ -30,10 +29,10 @@ final class BodyHandover: Sendable {
     private let progress: Mutex<Progress>
     private let limits: FormReceiver.Timeouts
 
-    /// The length of the body in the head of the request; `nil` if the head has none.
+    /// The Content-Length of the request; `nil` if the request has none.
     private let announced: Int64?
 
-    /// The maximum number of bytes that are passed at once, because a server may hand over a whole body.
+    /// The maximum number of bytes that are passed at once. Some servers hand over a whole body.
     private static let pieceBytes = 256 << 10
 
     init(announced: Int64?, limits: FormReceiver.Timeouts) {
@@ -46,10 +45,10 @@ final class BodyHandover: Sendable {
         progress = Mutex(Progress(rate: rate))
     }
 
-    // MARK: - The server's side
+    // MARK: - The reading task
 
-    /// Reads a body to its end, or until no one reads on. The body's iterator is made once bytes are wanted: some servers
-    /// begin to read the connection then, or stop if the request has no body.
+    /// Reads a body to its end, or until the form needs no more bytes. The body's iterator is made when bytes are
+    /// needed: some servers then begin to read the connection, or fail if the request has no body.
     func pump<Body: AsyncSequence>(_ body: Body) async where Body.Element: FormChunk {
         guard await isWanted() else { return }
         if announced == 0 { return end(with: nil) }
@@ -57,7 +56,7 @@ final class BodyHandover: Sendable {
         do {
             while await isWanted() {
                 guard let chunk = try await chunks.next(isolation: #isolation) else {
-                    // A sequence may seem to end when its task is cancelled.
+                    // Some sequences end without an error when their task is cancelled.
                     return end(with: Task.isCancelled ? CancellationError() : lengthError())
                 }
                 var start = 0
@@ -79,16 +78,16 @@ final class BodyHandover: Sendable {
             ?? piece.withFormChunkBytes { bytes in bytes.withUnsafeBytes { ByteBuffer(bytes: $0) } }
     }
 
-    /// The error if a body that has ended is shorter than its announced length; `nil` otherwise.
+    /// The error if an ended body is shorter than its Content-Length; `nil` otherwise.
     private func lengthError() -> (any Error)? {
         let count = byteCount
         guard let announced, count < announced else { return nil }
         return count == 0 ? UploadProblem.bodyNotPassed(of: announced) : RequestInterruption.endedEarly
     }
 
-    /// Waits until the form wants bytes.
+    /// Waits until the form needs bytes.
     ///
-    /// - Returns: `false` if the form will want no more bytes.
+    /// - Returns: `false` if the form needs no more bytes.
     private func isWanted() async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
@@ -114,7 +113,7 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// Passes a piece to the form that waits for it, unless the body has ended in the meantime.
+    /// Passes a piece to the waiting form, unless the body has ended meanwhile.
     private func pass(_ piece: ByteBuffer) {
         if let announced, Int64(piece.readableBytes) > announced - byteCount {
             return end(with: UploadProblem.bodyTooLong(announced: announced))
@@ -131,9 +130,9 @@ final class BodyHandover: Sendable {
         reader?.resume(returning: piece)
     }
 
-    // MARK: - The form's side
+    // MARK: - The form's task
 
-    /// The next bytes; `nil` at the end.
+    /// Returns the next bytes of the body; `nil` at the end.
     func next() async throws -> ByteBuffer? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { reader in
@@ -146,7 +145,7 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// Ends the body for both sides. Does nothing if the body has already ended.
+    /// Ends the body for both tasks. Does nothing if the body has already ended.
     ///
     /// - Parameter error: The error for the form; `nil` at the end of a complete body.
     func end(with error: (any Error)?) {
@@ -163,7 +162,7 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// Reads and drops the rest of the body, if the announced or actual rest is not longer than a maximum.
+    /// Reads and drops the unread bytes of the body, unless their announced or actual number exceeds a maximum.
     func discard(atMost maximum: Int64) async {
         guard maximum > 0, (announced ?? 0) - byteCount <= maximum else { return }
         let end = byteCount.addingReportingOverflow(maximum)
@@ -177,10 +176,10 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// The number of bytes of the body that were passed so far.
+    /// The number of bytes of the body that were passed to the form.
     var byteCount: Int64 { progress.withLock { $0.byteCount } }
 
-    /// Whether the body has broken off.
+    /// Whether the body has ended with an error.
     var isBroken: Bool {
         progress.withLock { progress in
             if case .ended(_?) = progress.state { true } else { false }
@@ -198,15 +197,14 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// How long no byte has arrived while the form waits for bytes.
+    /// How long the form has waited for bytes without receiving any.
     var quietTime: Duration { progress.withLock { $0.quietSince.map { $0.duration(to: .now()) } ?? .zero } }
 }
 
 extension BodyHandover.Progress {
-    /// Makes a form wait for bytes.
+    /// Makes the form wait for bytes.
     ///
-    /// - Returns: The server's side that waits for the form, if there is one, and the result if the body has already
-    ///   ended.
+    /// - Returns: The reading task that waits for the form, if any, and the result if the body has already ended.
     fileprivate mutating func wait(
         _ reader: CheckedContinuation<ByteBuffer?, any Error>
     ) -> (waiter: CheckedContinuation<Bool, Never>?, result: Result<ByteBuffer?, any Error>?) {
@@ -221,7 +219,7 @@ extension BodyHandover.Progress {
         }
     }
 
-    /// - Returns: When to check again, and the reason if the form has to be interrupted.
+    /// - Returns: How long to wait until the next check, and the reason if the form must be interrupted.
     fileprivate mutating func check(
         _ limits: FormReceiver.Timeouts, at now: NIODeadline
     ) -> (rest: Duration, interruption: RequestInterruption?) {
@@ -244,12 +242,12 @@ extension BodyHandover: AsyncSequence {
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body: self) }
 }
 
-/// The connection of a request at any server. Only the bodies of requests are known, and not the connection itself.
+/// The connection of a request to any server. Only the bodies of requests are known, and not the connection itself.
 final class ClientConnection: RequestConnection {
     let peer: PeerAddress?
     let report = UploadReport()
     let body: BodyHandover
-    /// The interim response that is sent after a delay. A request has at most one.
+    /// The interim response that will be sent after a delay. A request has at most one.
     private let announcement = Mutex<Task<Void, any Error>?>(nil)
     private let send: (@Sendable (HTTPResponse) async throws -> Void)?
 
@@ -275,15 +273,15 @@ final class ClientConnection: RequestConnection {
         return { task.cancel() }
     }
 
-    /// Waits for an interim response that is being sent, because it must not follow the final response.
+    /// Waits until a started interim response is sent, because it must not follow the final response.
     func settle() async {
         let task = announcement.withLock { $0 }
         task?.cancel()
         _ = await task?.result
     }
 
-    /// `quietTime` is the time without bytes after which an ended request is interrupted. After `attempts` such times,
-    /// the request is interrupted in any case.
+    /// `quietTime` is how long an ended request may receive no bytes before it is interrupted. After `attempts` such
+    /// times, the request is always interrupted.
     private static let (quietTime, attempts) = (Duration.milliseconds(50), 4)
 
     func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool) {
@@ -300,8 +298,7 @@ final class ClientConnection: RequestConnection {
 
 /// Measures whether a body arrives fast enough.
 ///
-/// Each grace period is measured on its own, so a client that was fast at first cannot be slow forever. Time in which
-/// the server did not read does not count.
+/// Each grace period is measured separately, and only counts time in which the server reads.
 package struct TransferRate: Sendable {
     private let minimumBytesPerSecond: Int
     private let gracePeriod: Duration
@@ -335,7 +332,7 @@ package struct TransferRate: Sendable {
         pausedSince = nil
     }
 
-    /// - Returns: When to check again, or `nil` if the client is too slow.
+    /// - Returns: How long to wait until the next check; `nil` if the client is too slow.
     package mutating func check(at now: NIODeadline) -> Duration? {
         guard let began, minimumBytesPerSecond > 0 else { return gracePeriod }
         let paused = pausedTime + (pausedSince.map { $0.duration(to: now) } ?? .zero)

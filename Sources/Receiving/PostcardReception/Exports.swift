@@ -1,2 +1,2 @@
-// The protocols and types of stores are part of the API for receiving.
+// The API for receiving includes the protocols and types of stores.
 @_exported public import PostcardStore

@@ -9,8 +9,7 @@ public import PostcardForm
 import PostcardFoundation
 public import PostcardStore
 
-/// Receives forms in any server: the server passes the head of a request and the bytes of its body, and gets a stored
-/// record or a problem.
+/// Receives forms in any server, which passes a request's head and body, and gets a stored record or a problem.
 ///
 /// ```swift
 /// let receiver = FormReceiver(store: try LocalUploadStore(directory: "received"))
@@ -18,19 +17,18 @@ public import PostcardStore
 /// let response = await receiver.respond(to: head, body, from: address)
 /// ```
 ///
-/// Limits, rules, digests, keys, screening, resumption and problems are those of `PostcardServer`'s routes, which do the
-/// same work. Files are written while they arrive, and the next bytes of a body are read once the last ones are
-/// written, so the memory for a form does not depend on its size. A response is whole in memory, and counts for
+/// Limits, rules, digests, keys, screening, resumption and problems are those of `PostcardServer`'s routes. Files are
+/// written while they arrive. The next bytes of a body are read after the previous bytes are written, so the memory for
+/// a form does not depend on its size. A response is completely in memory, and counts for
 /// ``UploadOptions/maximumHeldResponseBytes`` until it is released.
 ///
-/// What is the server's own to do: TLS, limits of connections and of the heads of requests, and reading what is left of
-/// a body after a refusal. Share one value among all requests: it counts what each client holds. A receiver closes no
-/// connection, so a request of another client that has used up its share is not ended for a newcomer, as the routes for
-/// Hummingbird do it; slow clients are.
+/// The server itself must provide TLS, limit connections and the size of heads, and read the unread bytes of a body
+/// after a refusal. Use one receiver for all requests, because it counts what each client uses. The receiver ends slow
+/// requests. Unlike the routes for Hummingbird, it never ends a request of another client to make room for a new one.
 public struct FormReceiver: Sendable {
     /// The limits on how slow a client may be.
     public struct Timeouts: Sendable, Hashable {
-        /// How long a client may send nothing while the form waits for bytes. Defaults to 30 seconds.
+        /// How long a client may send nothing while the receiver waits for bytes. Defaults to 30 seconds.
         public var idleTimeout: Duration = .seconds(30)
         /// The minimum rate at which a body must arrive, in bytes per second; 0 means no minimum. Defaults to 500.
         public var minimumBytesPerSecond = 500
@@ -43,29 +41,29 @@ public struct FormReceiver: Sendable {
 
     /// A response whose body is completely in memory.
     public struct Response: Sendable {
-        /// The status and the header fields, with the `Content-Length`.
+        /// The status and the header fields, including `Content-Length`.
         public let head: HTTPResponse
-        /// The body; empty for HEAD.
+        /// The body of the response; empty for HEAD.
         public let body: [UInt8]
-        /// Whether the body of the request was read to its end. If not, close a connection of HTTP/1.1 after the
+        /// Whether the body of the request was read to its end. If not, close an HTTP/1.1 connection after the
         /// response: the next bytes on the connection are not a request.
         public fileprivate(set) var isRequestRead = true
-        /// The room for the body, for as long as the response is in memory.
+        /// Reserves the memory of the body until the response is released.
         private let hold: ShareAccount.Hold?
     }
 
     private typealias Work<Value> = @Sendable (IncomingRequest, ClientConnection) async throws -> Value
-    /// The response to a request for the unfinished upload with an identifier.
+    /// Responds to a request for the unfinished upload with an identifier.
     private typealias Resumption = @Sendable (String, IncomingRequest, ClientConnection) async throws -> FormResponse
 
     /// The limits on how slow a client may be.
     public var timeouts = Timeouts()
 
-    /// The tokens that each request needs one of. Defaults to `nil`: requests need no token.
+    /// The tokens that requests need. Defaults to `nil`: requests need no token.
     public var tokens: BearerTokens?
 
-    /// The maximum number of bytes of a body that are read and dropped after a refusal, so that a client that is still
-    /// sending can read the refusal. Defaults to 0. A body is left unread if its announced length is greater, or if its
+    /// The maximum number of body bytes that are read and dropped after a refusal, so that a client that is still
+    /// sending can read the refusal. Defaults to 0. A body is not read if its announced length is greater, or if its
     /// client waits for `100 Continue`.
     public var maximumDiscardedBytes: Int64 = 0
 
@@ -83,7 +81,7 @@ public struct FormReceiver: Sendable {
     /// - Parameters:
     ///   - store: The store that keeps the uploads.
     ///   - options: The limits, rules and paths. Unfinished uploads are kept if the store is a `ResumableUploadStore`.
-    ///   - logger: Logs errors of the store, and refusals of clients that hold too much.
+    ///   - logger: Logs errors of the store, and refusals of clients that exceed their share.
     public init(
         store: some UploadStore, options: UploadOptions = UploadOptions(),
         logger: Logger = Logger(label: "postcard.reception")
@@ -139,13 +137,12 @@ public struct FormReceiver: Sendable {
     /// ```
     ///
     /// - Parameters:
-    ///   - head: The head of the request. Its path matters with ``UploadOptions/acceptsAnyBody`` alone: its last segment is
-    ///     the name of the file.
-    ///   - body: The bytes of the body in pieces of any size. It is read once, and only while the form waits for bytes: what
-    ///     follows a refusal is left in it. If the client is too slow, the task that reads it is cancelled.
-    ///   - address: The client's address as a text, such as `192.0.2.1`, for its share of all limits. Defaults to `nil`:
-    ///     all clients share one account.
-    ///   - inform: Sends an interim response, such as 100 and 104. Defaults to `nil`: none is sent.
+    ///   - head: The head of the request. With ``UploadOptions/acceptsAnyBody``, the end of its path names the file.
+    ///   - body: The bytes of the body in pieces of any size, which are read once as the form needs them, and not after
+    ///     a refusal. If the client is too slow, the task that reads the body is cancelled.
+    ///   - address: The client's address as a text, such as `192.0.2.1`, for the limits of each client. Defaults to
+    ///     `nil`: all clients share their limits.
+    ///   - inform: Sends an interim response, such as 100 and 104. Defaults to `nil`: no interim responses.
     /// - Throws: ``UploadProblem`` if the form is refused, `CancellationError`, and errors of the body. After an error,
     ///   nothing is stored.
     public func receive<Body: AsyncSequence & Sendable>(
@@ -158,7 +155,7 @@ public struct FormReceiver: Sendable {
         }
     }
 
-    /// Responds to a request below ``UploadOptions/path``: receives a form, or resumes one.
+    /// Responds to a request below ``UploadOptions/path``: receives a form, or resumes an unfinished one.
     ///
     /// | request | response |
     /// | --- | --- |
@@ -167,8 +164,8 @@ public struct FormReceiver: Sendable {
     /// | `OPTIONS /uploads` | the limits of uploads that can be resumed |
     /// | `HEAD`, `GET`, `PATCH`, `DELETE /uploads/resumable/ID` | an unfinished upload |
     ///
-    /// - Parameters: As those of ``receive(_:_:from:inform:)``.
-    /// - Returns: The response; a refusal is one too (RFC 9457). The response of a cancelled task need not be sent.
+    /// - Parameters: The same as those of ``receive(_:_:from:inform:)``.
+    /// - Returns: The response, which may be a refusal (RFC 9457). The response of a cancelled task need not be sent.
     public func respond<Body: AsyncSequence & Sendable>(
         to head: HTTPRequest, _ body: Body, from address: String? = nil,
         inform: (@Sendable (HTTPResponse) async throws -> Void)? = nil
@@ -183,7 +180,7 @@ public struct FormReceiver: Sendable {
             }
             let body = connection.body
             if head.hasBody, !body.isRead {
-                // A client that was to be told to go on sends nothing without that.
+                // A client that waits for `100 Continue` sends nothing until it gets that response.
                 if !(head.expectsContinue && connection.informs && body.byteCount == 0) {
                     await body.discard(atMost: maximumDiscardedBytes)
                 }
@@ -193,8 +190,7 @@ public struct FormReceiver: Sendable {
         }
     }
 
-    /// Reads the body of a response into memory. A client whose form has just been stored gets the identifier of the
-    /// record, if the record itself cannot be read.
+    /// Reads the body of a response into memory. If a stored record cannot be read, only its identifier is sent.
     private func response(
         _ response: FormResponse, to head: HTTPRequest, _ connection: ClientConnection
     ) async throws -> Response {
@@ -214,7 +210,7 @@ public struct FormReceiver: Sendable {
         }
     }
 
-    /// Checks what a server may have let through.
+    /// Checks parts of the head that the server may not have checked.
     private func admit(_ head: HTTPRequest) throws(UploadProblem) {
         try tokens?.check(head.headerFields[.authorization])
         guard let length = head.headerFields[.contentLength] else { return }
@@ -250,7 +246,7 @@ public struct FormReceiver: Sendable {
         throw UploadProblem.methodNotAllowed(request.head.method.rawValue, allowed: allowed)
     }
 
-    /// The segments of a path behind the segments of another path; `nil` if the path is not below the other.
+    /// The segments of a path after those of a base path; `nil` if the path is not below the base path.
     private static func segments(of path: String, below base: String) -> [Substring.UTF8View]? {
         let slash = UInt8(ascii: "/")
         let path = path.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }.split(separator: slash)
@@ -259,7 +255,7 @@ public struct FormReceiver: Sendable {
         return Array(path.dropFirst(base.count))
     }
 
-    /// Reads a body while some work needs it, and stops reading when the work is done.
+    /// Reads a body while a closure needs it, and stops reading when the closure returns.
     @concurrent private func reading<Body: AsyncSequence & Sendable, Value: Sendable, Failure: Error>(
         _ head: HTTPRequest, _ body: Body, from address: String?,
         inform: (@Sendable (HTTPResponse) async throws -> Void)?,
@@ -285,7 +281,7 @@ public struct FormReceiver: Sendable {
 }
 
 extension HTTPRequest {
-    /// The length of the body, if the head has it. A number that does not fit counts as greater than any limit.
+    /// The Content-Length of the head. A number that exceeds `Int64` counts as the largest.
     fileprivate var announcedLength: Int64? { headerFields[.contentLength].map { Int64($0) ?? .max } }
 
     /// Whether a body follows the head (RFC 9112 §6.3).

@@ -1,2 +1,2 @@
-// The declarations of the routes use the types of forms, rules and stores, which this module brings.
+// The declarations of the routes use types of PostcardReception: forms, rules and stores.
 @_exported public import PostcardReception

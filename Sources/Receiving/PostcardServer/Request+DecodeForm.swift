@@ -20,9 +20,9 @@ extension Request {
     /// }
     /// ```
     ///
-    /// Files that exceed the limit for memory are written to a temporary directory. It is removed after the response,
-    /// an error, or the cancellation of the task: move or copy the files that you keep. This needs an application that
-    /// runs on ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``.
+    /// Files that exceed the limit for memory are written to a temporary directory, which is removed after the
+    /// response, an error, or the cancellation of the task: move or copy the files that you keep. Such files need an
+    /// application that runs on ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -48,14 +48,14 @@ extension Request {
 
 /// Collects the parts of a form. Small files are kept in memory.
 private struct FormCollector {
-    /// The folder for large files; `nil` if the server would not remove it.
+    /// The folder for large files; `nil` if the server would not remove the folder.
     let files: TemporaryFiles?
     let options: FormReadingOptions
     private(set) var form = ReceivedForm()
     private var textBytes = 0
     private var fileBytes = 0
 
-    /// The number of bytes that are written at once, large enough that changing threads costs nothing.
+    /// The number of bytes that are written at once: enough to make changes of threads cheap.
     private static let batchBytes = 256 << 10
 
     init(files: TemporaryFiles?, options: FormReadingOptions) {
@@ -112,22 +112,21 @@ private struct FormCollector {
     }
 }
 
-/// The options with which a handler decodes a form.
+/// Options for decoding a form in a handler.
 public struct FormReadingOptions: Sendable {
     /// The limits of a form and its parts.
     public var limits = FormLimits()
 
-    /// The fields and files that a form may have. Defaults to `nil`: any.
+    /// The fields and files that a form may have. Defaults to `nil`: all fields and files are allowed.
     public var rules: FormRules?
 
-    /// The maximum size of all text fields together, in bytes. Text fields are held in memory. Defaults to 8 MiB.
+    /// The maximum total size of all text fields, which are kept in memory, in bytes. Defaults to 8 MiB.
     public var maximumTextBytes = 8 << 20
 
-    /// The maximum number of bytes of all files together that are held in memory. A file that would exceed it is
-    /// written to disk. Defaults to 1 MiB.
+    /// The maximum size of all files in memory, in bytes. Further files are written to disk. Defaults to 1 MiB.
     public var maximumFileBytesInMemory = 1 << 20
 
-    /// The decoder that decodes the value from the fields.
+    /// Decodes the value from the fields.
     public var decoder = FormDecoder()
 
     /// Makes options with the default values.

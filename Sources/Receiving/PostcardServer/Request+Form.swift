@@ -15,14 +15,14 @@ extension Request {
     /// }
     /// ```
     ///
-    /// Nothing is read ahead, and only the current piece is in memory. A client that waits for `100 Continue` receives
-    /// it when the first part is requested, if the application runs on
-    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. The loop throws `FormProblem` if the form is malformed
-    /// or exceeds a limit. With ``ProblemMiddleware``, a handler need not catch that error: it becomes the response.
+    /// Only the current piece is read and kept in memory. A client that waits for `100 Continue` gets it when the first
+    /// part is requested, if the application runs on ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. The loop
+    /// throws `FormProblem` if the form is malformed or exceeds a limit. With ``ProblemMiddleware``, a handler need not
+    /// catch that error, which then becomes the response.
     ///
     /// - Parameters:
     ///   - limits: The limits of the form and its parts.
-    ///   - rules: The fields and files that the form may have. Defaults to `nil`: any.
+    ///   - rules: The fields and files that the form may have. Defaults to `nil`: all fields and files are allowed.
     /// - Throws: `UploadProblem` if the head shows that the body is not a form, or is too large.
     public func form(
         limits: FormLimits = FormLimits(), rules: FormRules? = nil
@@ -37,11 +37,11 @@ extension Request {
     }
 }
 
-/// The body of a request that is read as a form. A client that waits for `100 Continue` receives it when reading
-/// begins. Reading throws an `UploadProblem` if the body ends early.
+/// The body of a request that is read as a form. A client that waits for `100 Continue` gets it when reading begins.
+/// Reading throws an `UploadProblem` if the body ends early.
 public struct FormBody: AsyncSequence, Sendable {
     private let body: RequestBody
-    /// The connection of a client that waits for `100 Continue`; `nil` after that was sent.
+    /// The connection of a client that waits for `100 Continue`; `nil` after it was sent.
     private let waiting: UploadConnection?
 
     init(_ request: Request, on connection: UploadConnection?) {
@@ -64,7 +64,7 @@ public struct FormBody: AsyncSequence, Sendable {
             self.waiting = waiting
         }
 
-        /// The next chunk; `nil` at the end of the body.
+        /// Returns the next chunk; `nil` at the end of the body.
         ///
         /// - Throws: `UploadProblem` if the client stops, is too slow, or sends malformed HTTP.
         public mutating func next() async throws -> ByteBuffer? {

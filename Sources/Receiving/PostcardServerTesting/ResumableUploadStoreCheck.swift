@@ -2,8 +2,7 @@ import NIOCore
 import PostcardFoundation
 public import PostcardStore
 
-/// Checks of the promises that every `ResumableUploadStore` makes about unfinished uploads, for the tests of your own
-/// store.
+/// Checks the promises of a `ResumableUploadStore` about unfinished uploads, for the tests of your own store.
 ///
 /// ```swift
 /// @Test(arguments: ResumableUploadStoreCheck.allCases)
@@ -17,15 +16,15 @@ public enum ResumableUploadStoreCheck: String, Sendable, CaseIterable {
     case factsSurviveReopening
     /// Appended bytes survive a restart.
     case bytesSurviveReopening
-    /// Bytes appended in pieces of any size are stored in their order, without gaps.
+    /// Bytes appended in pieces of any size are stored in order, without gaps.
     case appendedBytesFollowEachOther
-    /// Bytes that were reverted are gone.
+    /// Reverted bytes are gone.
     case revertedBytesAreGone
-    /// Bytes that could have been reverted, but were not, are kept.
+    /// Revertible bytes are kept if they are not reverted.
     case bytesThatCouldBeRevertedAreKept
     /// All requests for an upload share one object and its lock.
     case callersShareAnUpload
-    /// An upload that has expired is not found.
+    /// An expired upload is not found.
     case expiredUploadIsGone
     /// A discarded upload is gone, even after a restart.
     case discardedUploadIsGone
@@ -38,9 +37,9 @@ public enum ResumableUploadStoreCheck: String, Sendable, CaseIterable {
 
     /// Runs the check with a new store.
     ///
-    /// - Parameter open: Opens the store. The store must be empty when it is first opened. A check of a restart opens
-    ///   the store again, after the previous object was released.
-    /// - Throws: ``UploadStoreViolation`` if the store does not keep the promise, and the errors of the store.
+    /// - Parameter open: Opens the store. The store must be empty when it is first opened. Further calls open the same
+    ///   store again, as after a restart. The previous object is released before.
+    /// - Throws: ``UploadStoreViolation`` if the store breaks the promise, and the errors of the store.
     public func run<Store: ResumableUploadStore>(opening open: () async throws -> Store) async throws {
         let checks = UnfinishedUploadChecks(check: rawValue)
         switch self {
@@ -87,7 +86,7 @@ struct UnfinishedUploadChecks {
     ) async throws -> Store.Unfinished {
         let upload = try await store.createUnfinishedUpload(
             id, of: Self.form, expires: Date(timeIntervalSinceNow: lifetime))
-        // The request that creates an upload does the same at its end.
+        // Like the request that creates an upload, release its lock.
         await upload.lock.withLock {}
         return upload
     }
@@ -141,7 +140,7 @@ struct UnfinishedUploadChecks {
             try expect(upload.form.length == 12_345, "The length that a request said is not kept.")
         }
         let upload = try await find(id, in: open())
-        // A store may know the length only after it was asked for the progress.
+        // Some stores know the length only after they were asked for the progress.
         _ = try await upload.durableProgress()
         var form = Self.form
         form.length = 12_345

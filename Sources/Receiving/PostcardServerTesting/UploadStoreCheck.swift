@@ -1,7 +1,7 @@
 import PostcardFoundation
 public import PostcardStore
 
-/// Checks of the promises that every `UploadStore` makes, for the tests of your own store.
+/// Checks the promises of an `UploadStore`, for the tests of your own store.
 ///
 /// ```swift
 /// @Test(arguments: UploadStoreCheck.allCases)
@@ -14,7 +14,7 @@ public enum UploadStoreCheck: String, Sendable, CaseIterable {
     // Atomic
     /// An upload is in no listing until it is committed.
     case nothingIsSeenBeforeTheCommit
-    /// The record has all fields and files that were sent, byte for byte.
+    /// The record contains all fields and files that were sent, byte for byte.
     case recordHoldsWhatWasSent
     /// A discarded upload leaves nothing behind.
     case discardedUploadLeavesNothing
@@ -32,16 +32,16 @@ public enum UploadStoreCheck: String, Sendable, CaseIterable {
     case listingIsNewestFirst
     /// A listing continues after a given identifier.
     case listingResumesBehindAnIdentifier
-    /// Reading something that does not exist gives `nil` and no error.
+    /// Reading a missing record or file returns `nil` and throws no error.
     case unknownIdentifiersAreNoError
     /// A deleted record is gone.
     case deletingRemovesTheRecord
     /// A file that is open stays readable after its record is deleted.
     case openFilesOutliveTheirRecord
     // Idempotent
-    /// Uploads with the same key get the record of the first upload.
+    /// Uploads with the same key return the record of the first upload.
     case keyGivesTheFirstRecord
-    /// A key gives the same record after a restart.
+    /// A key leads to the same record after a restart.
     case keyGivesTheFirstRecordAfterReopening
     /// Simultaneous uploads with the same key make one record.
     case keyGivesOneRecordToManyAtOnce
@@ -51,14 +51,14 @@ public enum UploadStoreCheck: String, Sendable, CaseIterable {
     case keyOfAnotherScopeIsAnotherKey
     /// A key can be used again after its record is deleted.
     case keyIsFreeAfterDeletion
-    /// A key can be used again after an upload that failed.
+    /// A key can be used again after a failed upload.
     case keyIsFreeAfterFailure
 
     /// Runs the check.
     ///
-    /// - Parameter open: Opens a store. The store must be empty when a check first calls this. Later calls open the
-    ///   same store again, as after a restart, and the check has released the previous object.
-    /// - Throws: ``UploadStoreViolation`` if the store does not keep the promise, and the errors of the store.
+    /// - Parameter open: Opens the store. The store must be empty when it is first opened. Further calls open the same
+    ///   store again, as after a restart. The previous object is released before.
+    /// - Throws: ``UploadStoreViolation`` if the store breaks the promise, and the errors of the store.
     public func run<Store: UploadStore>(opening open: () async throws -> Store) async throws {
         let checks = UploadStoreChecks(check: self)
         switch self {
@@ -90,7 +90,7 @@ public struct UploadStoreViolation: PostcardError {
     /// The name of the check that failed, such as `recordHoldsWhatWasSent`.
     public let check: String
 
-    /// The behavior of the store, in a sentence.
+    /// A sentence that describes the behavior of the store.
     public let message: String
 
     public var errorDescription: String? { "\(check): \(message)" }

@@ -14,7 +14,7 @@ struct UploadStoreChecks {
         ]
         var files = [File(filename: "../a.bin", content: Array("content".utf8))]
 
-        /// All files and then all fields, which is not the default order of a record.
+        /// All files before all fields, unlike the default order of a record.
         var parts: [UploadRecord.Part] {
             files.indices.map(UploadRecord.Part.file) + fields.indices.map(UploadRecord.Part.field)
         }
@@ -22,7 +22,7 @@ struct UploadStoreChecks {
         struct File: Sendable {
             var filename: String
             var content: [UInt8]
-            /// The number of bytes that are written at a time.
+            /// The number of bytes in each write.
             var pieceBytes = 1 << 16
         }
     }
@@ -115,7 +115,7 @@ extension UploadStoreChecks {
         try expect(second == nil, "There is a file behind the last one.")
     }
 
-    /// Stores forms without files, one after the other.
+    /// Stores a number of forms without files, one after the other.
     private func commit(_ count: Int, to store: some UploadStore) async throws -> [UploadID] {
         var identifiers: [UploadID] = []
         while identifiers.count < count {
@@ -139,7 +139,7 @@ extension UploadStoreChecks {
             let page = try await store.identifiers(limit: 3, after: paged.last)
             try expect(page.count <= 3, "A page is longer than asked for.")
             paged += page
-            // The next page begins after a record even if that no longer exists, and new records do not shift it.
+            // A page can begin after a deleted record, and new records do not shift it.
             guard let last = page.last else { break }
             _ = try await store.delete(last)
             _ = try await self.store(Form(files: []), in: store)

@@ -21,7 +21,7 @@ public struct AccessTokens: Sendable, Hashable {
     /// Makes an empty set of tokens, which lets every client do everything.
     public init() {}
 
-    /// The purpose of a request, which decides which tokens are accepted.
+    /// The purpose of a request, which decides the tokens that are accepted.
     enum Purpose {
         case posting
         case reading
@@ -31,14 +31,14 @@ public struct AccessTokens: Sendable, Hashable {
         purpose == .posting ? posting : reading ?? posting
     }
 
-    /// Whether clients may post or read without a token.
+    /// Whether clients may post, or may read, without a token.
     var isOpen: Bool { isOpen(for: .posting) || isOpen(for: .reading) }
 
     /// Whether requests for a purpose need no token.
     func isOpen(for purpose: Purpose) -> Bool { tokens(for: purpose).isEmpty }
 
-    /// - Parameter authorization: The request's `Authorization`.
-    /// - Throws: The refusal if a token is needed and `authorization` does not have one.
+    /// - Parameter authorization: The value of the request's `Authorization` field.
+    /// - Throws: ``UploadProblem`` if `authorization` contains none of the tokens that the purpose requires.
     func check(_ authorization: String?, for purpose: Purpose) throws(UploadProblem) {
         let tokens = tokens(for: purpose)
         guard !tokens.isEmpty else { return }
@@ -46,15 +46,14 @@ public struct AccessTokens: Sendable, Hashable {
     }
 }
 
-/// Refuses requests without the token that they need. All paths except a few need a token. If the receiver has no
-/// tokens, the middleware refuses requests from pages of other origins.
+/// Refuses requests that lack a required token. Without any tokens, refuses requests from pages of other origins.
 struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
     let tokens: AccessTokens
     let origins: OriginPolicy
     let uploadPath: String
     let meter: UploadMeter
 
-    /// The paths that need no token, because they show nothing of the uploads.
+    /// The paths that need no token, because their responses contain no data of uploads.
     private static var openPaths: Set<String> { ["/", "/health"] }
     private static var openFolder: String { "/assets/" }
 
@@ -76,7 +75,7 @@ struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
     private func purpose(of request: Request) -> AccessTokens.Purpose? {
         let path = request.uri.path
         if [.post, .put, .options].contains(request.method), Self.isSame(path, uploadPath) { return .posting }
-        // If uploads need not be forms, files can be sent to paths below the upload path.
+        // If uploads need not be forms, clients can send files to paths below the upload path.
         if [.post, .put].contains(request.method), Self.isChild(path, uploadPath) { return .posting }
         if ResumptionPath.contains(path, below: uploadPath) { return .posting }
         let isLooking = request.method == .get || request.method == .head

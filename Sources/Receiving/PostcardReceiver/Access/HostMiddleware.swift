@@ -9,8 +9,7 @@ import PostcardWire
 /// A page on the web can let its own name resolve to 127.0.0.1. To the browser it then has the same origin as a
 /// receiver on this machine, and could read the uploads. The name in `Host` reveals this attack.
 struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
-    /// The names that requests may use in addition to this machine's own names, in lower case and without a dot at the
-    /// end; `nil` for any name.
+    /// The allowed host names besides this machine's own, in lower case without a trailing dot; `nil` allows all names.
     let allowed: Set<String>?
     let meter: UploadMeter
 
@@ -33,7 +32,7 @@ struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
             guard Authority.isSame(authority, host, in: request.head.scheme ?? "https") else { throw .differentHosts }
         }
         guard let name = request.host else {
-            // A client of HTTP/1.0 may omit the field. Such a client is not a browser.
+            // An HTTP/1.0 client may omit `Host`. Browsers always send it.
             guard UploadConnection.current?.isStream != true else { throw .missingHost }
             return
         }
@@ -43,15 +42,15 @@ struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// The host and port in a request: `:authority` or `Host` (RFC 9110 §7.2).
+/// The host and port of a request, from `:authority` or `Host` (RFC 9110 §7.2).
 enum Authority {
-    /// The name or address of an authority, without port and brackets, in lower case.
+    /// Returns the host name or address of an authority in lower case, without its port and brackets.
     static func host(of authority: String) -> String {
         if authority.hasPrefix("[") { return authority.dropFirst().prefix { $0 != "]" }.lowercased() }
         return normalName(String(authority.prefix { $0 != ":" }))
     }
 
-    /// A name in lower case, without the dot at the end of a full name.
+    /// Returns a host name in lower case, without a trailing dot.
     static func normalName(_ name: String) -> String {
         let name = name.lowercased()
         return name.hasSuffix(".") ? String(name.dropLast()) : name
@@ -70,12 +69,12 @@ enum Authority {
 }
 
 extension Request {
-    /// The authority in the request. Over HTTP/2, `:authority` takes precedence (RFC 9113 §8.3.1).
+    /// The authority of the request. Over HTTP/2, `:authority` takes precedence (RFC 9113 §8.3.1).
     var host: String? { head.authority ?? hostFields.first }
 
-    /// The request's `host` fields. Over HTTP/1.1, Hummingbird has moved the field to the authority.
+    /// The request's `Host` fields. Over HTTP/1.1, Hummingbird has moved the field to the authority.
     fileprivate var hostFields: [String] {
-        // HTTPTypes has no constant for this name, because it uses the authority.
+        // HTTPTypes has no constant for `Host`, because it uses the authority.
         HTTPField.Name("Host").map { headers[values: $0] } ?? []
     }
 }
@@ -91,12 +90,14 @@ extension UploadProblem {
         advice: "Send :authority alone.")
 }
 
-/// The names and addresses by which a machine can only be reached from itself.
+/// The host names and addresses that reach only the machine itself.
 package enum LoopbackAddress {
+    /// Whether a host is a loopback name or address.
+    ///
     /// - Parameter host: A name or an address. IPv6 addresses have no brackets.
     package static func contains(_ host: some StringProtocol) -> Bool {
         let host = host.lowercased()
-        // Names below localhost are names of this machine too (RFC 6761 §6.3).
+        // Names that end in `.localhost` are loopback names too (RFC 6761 §6.3).
         if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" { return true }
         let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
         return numbers.count == 4 && numbers[0] == "127"

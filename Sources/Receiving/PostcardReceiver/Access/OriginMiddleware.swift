@@ -3,8 +3,7 @@ import Hummingbird
 import PostcardReception
 import PostcardServer
 
-/// Allows pages of the given origins to send requests and read the responses (CORS, in the Fetch standard). Browsers
-/// hide the responses from all other pages.
+/// Lets pages of the allowed origins send requests and read the responses (CORS, in the Fetch standard).
 struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
     let policy: OriginPolicy
 
@@ -32,7 +31,7 @@ struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
         [.accessControlAllowOrigin: origin, .accessControlExposeHeaders: "*", .vary: "Origin"]
     }
 
-    /// The response to a preflight request. The asterisk does not include `Authorization`.
+    /// The response to a preflight request. It lists `Authorization` by name, because the asterisk excludes it.
     private static func offer(to origin: String) -> HTTPFields {
         var fields = fields(for: origin)
         fields[.accessControlAllowMethods] = "*"
@@ -42,13 +41,13 @@ struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// The pages that may make a browser send requests that change something without a token.
+/// Decides which pages may cause requests that change something and have no token.
 ///
-/// A browser sends such a request for any page on the web. `Sec-Fetch-Site` says which page caused the request. If that
-/// field is missing, `Origin` says it: older browsers do not send `Sec-Fetch-Site`, and no browser does over plain HTTP
-/// from another machine. A request without both fields is not from a browser.
+/// A browser sends such a request for any page on the web. `Sec-Fetch-Site` shows the relation of that page to the
+/// receiver. `Origin` is the fallback: older browsers never send `Sec-Fetch-Site`, and no browser sends it to another
+/// machine over plain HTTP. A request without both fields is not from a browser.
 struct OriginPolicy: Sendable {
-    /// The allowed origins, in lower case, such as `https://app.example`.
+    /// The origins that requests may come from, in lower case, such as `https://app.example`.
     let allowed: Set<String>
     /// Whether the receiver's connections use TLS.
     let isSecure: Bool
@@ -60,7 +59,7 @@ struct OriginPolicy: Sendable {
         let origin = request.headers[.origin]
         if let origin, allows(origin) { return }
         if let name = HTTPField.Name("Sec-Fetch-Site"), let site = request.headers[name] {
-            // "none" is a request that the user made, for example with a bookmark.
+            // The value "none" marks a request that the user made directly, for example with a bookmark.
             guard ["same-origin", "none"].contains(site) else { throw .originNotAllowed }
             return
         }
@@ -68,8 +67,7 @@ struct OriginPolicy: Sendable {
         guard isOwn(origin, of: request) else { throw .originNotAllowed }
     }
 
-    /// Whether an origin is the receiver's own. `https` counts even if the receiver has no TLS, because a proxy may
-    /// provide it.
+    /// Whether an origin is the receiver's own. A proxy may provide TLS, so `https` is accepted even without TLS.
     private func isOwn(_ origin: String, of request: Request) -> Bool {
         guard let host = request.host else { return false }
         return ["https", "http"].prefix(isSecure ? 1 : 2).contains { scheme in

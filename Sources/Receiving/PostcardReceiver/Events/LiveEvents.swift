@@ -8,47 +8,46 @@ import PostcardServer
 import ServiceLifecycle
 import Synchronization
 
-/// Sends events to all listeners as they happen.
+/// Sends events to all connected clients as they happen.
 final class LiveEvents: Sendable {
     private struct State {
-        /// The connected listeners. A browser connects one for each of its tabs.
+        /// The connected listeners. Each browser tab is a listener.
         var listeners: [Int: (listener: LiveListener, hold: ShareAccount.Hold)] = [:]
         var lastID = 0
-        /// The uploads whose events were published. This receiver's own events are also seen in its store.
+        /// The uploads whose events were published. The store lists them too, so their events must not be sent twice.
         var uploaded = RecentUploads()
-        /// The uploads that were deleted, even while no one listened: a later listener must not get their events.
+        /// The deleted uploads. Later listeners must not receive events about them.
         var deleted = RecentUploads()
-        /// The message for new listeners about how late the events are.
+        /// The latest `behind` event, which every new listener receives first.
         var behind: ByteBuffer?
     }
 
     private let shares: ShareAccount
-    /// The maximum number of events that may wait for a listener. A listener with more is disconnected, and reads the
-    /// lists again when it reconnects.
+    /// The maximum number of events that may wait for a listener. A listener that exceeds the maximum is disconnected,
+    /// and reloads the lists when it reconnects.
     private let maximumWaitingEvents: Int
-    /// The maximum number of bytes that may wait for a listener. A listener with more is disconnected.
+    /// The maximum number of bytes that may wait for a listener. A listener that exceeds the maximum is disconnected.
     private let maximumWaitingBytes: Int
     /// The maximum size of an event, because events wait in memory. A longer event disconnects all listeners.
     private static let maximumEventBytes = 256 << 10
     private let state = Mutex(State())
 
-    /// The default maximum number of listeners. Each may have ``maximumWaitingBytes`` in memory.
+    /// The default maximum number of listeners. Up to ``maximumWaitingBytes`` may wait in memory for each listener.
     static let maximumListeners = 128
 
-    /// - Parameter shares: The account of the shares that all clients hold.
+    /// - Parameter shares: Limits the number of listeners, in total and per client.
     init(shares: ShareAccount, maximumWaitingEvents: Int = 256, maximumWaitingBytes: Int = 1 << 20) {
         self.shares = shares
         self.maximumWaitingEvents = maximumWaitingEvents
         self.maximumWaitingBytes = maximumWaitingBytes
     }
 
-    /// Whether there are listeners.
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }
 
-    /// Whether the event of an upload was published recently, while there were listeners.
+    /// Whether the `uploaded` event of an upload was published recently, while there were listeners.
     func hasPublished(_ id: UploadID) -> Bool { state.withLock { $0.uploaded.contains(id) } }
 
-    /// Disconnects all listeners. They read the lists again when they reconnect.
+    /// Disconnects all listeners. They reload the lists when they reconnect.
     func disconnect() {
         for (listener, _) in state.withLock({ $0.listeners }).values { listener.finish() }
     }
@@ -68,7 +67,7 @@ final class LiveEvents: Sendable {
             return state.listeners.values.map(\.listener)
         }
         guard !listeners.isEmpty else { return }
-        // An event that would be too long is not encoded.
+        // Skips the encoding of an event that would be too long.
         let message = event.isLonger(than: Self.maximumEventBytes) ? nil : event.message
         for listener in listeners {
             guard let message, message.readableBytes <= Self.maximumEventBytes, listener.send(message) else {
@@ -78,9 +77,11 @@ final class LiveEvents: Sendable {
         }
     }
 
+    /// Adds a listener.
+    ///
     /// - Parameter connection: The connection of the listener.
-    /// - Returns: The events from now on, and the listener, which accepts heartbeats.
-    /// - Throws: ``UploadProblem`` if all clients together, or this client, have too many listeners.
+    /// - Returns: The stream of future events, and the listener, to which heartbeats can be sent.
+    /// - Throws: ``UploadProblem`` if there are too many listeners, in total or of this client.
     func listen(on connection: UploadConnection?) throws(UploadProblem) -> (
         events: AsyncMapSequence<AsyncStream<ByteBuffer>, ByteBuffer>, listener: LiveListener
     ) {
@@ -92,7 +93,7 @@ final class LiveEvents: Sendable {
             state.lastID += 1
             return state.lastID
         }
-        // Set first, because the listener may be ended as soon as it is in the list.
+        // The handler is set before the listener is added to the list, because the listener may end at once.
         continuation.onTermination = { [weak self] _ in
             _ = self?.state.withLock { $0.listeners.removeValue(forKey: id) }
         }
@@ -109,7 +110,7 @@ final class LiveEvents: Sendable {
     }
 }
 
-/// Holds the events that wait until a client reads them.
+/// Buffers events until a client reads them.
 final class LiveListener: Sendable {
     private let continuation: AsyncStream<ByteBuffer>.Continuation
     private let maximumWaitingBytes: Int
@@ -120,7 +121,7 @@ final class LiveListener: Sendable {
         self.maximumWaitingBytes = maximumWaitingBytes
     }
 
-    /// - Returns: Whether there was room for the event.
+    /// - Returns: Whether the event fits in the buffer.
     @discardableResult
     func send(_ event: ByteBuffer) -> Bool {
         let bytes = waitingBytes.add(event.readableBytes, ordering: .relaxed).newValue
@@ -133,24 +134,24 @@ final class LiveListener: Sendable {
         waitingBytes.subtract(event.readableBytes, ordering: .relaxed)
     }
 
-    /// Ends the stream after the events that wait.
+    /// Ends the stream after the buffered events.
     func finish() { continuation.finish() }
 }
 
-/// An event of `GET /events`.
+/// A server-sent event of `GET /events`.
 enum LiveEvent {
-    /// `uploaded`: a form was received. The data is its record.
+    /// `uploaded`: a form was received. The data is the record of the upload.
     case uploaded(UploadRecord)
-    /// `deleted`: an upload was deleted. The data is its `id`.
+    /// `deleted`: an upload was deleted. The data is the `id` of the upload.
     case deleted(UploadID)
-    /// `request`: a request was received. The data is its entry in the list of requests.
+    /// `request`: a request was received. The data is its summary, as in `GET /requests`.
     case request(RequestSummary)
     /// `behind`: the events of other receivers may be late. The data is the maximum delay in `seconds`.
     case behind(seconds: Int)
 
-    /// The event as a message of the stream; `nil` if it cannot be encoded.
+    /// The encoded event; `nil` if encoding fails.
     var message: ByteBuffer? {
-        // The JSON has no line breaks, which would end the message.
+        // The JSON contains no line breaks. A line break would end the event.
         switch self {
         case .uploaded(let record): return Self.message("uploaded", record.json())
         case .deleted(let id): return Self.message("deleted", try? JSONEncoder.forResponses.encode(["id": id.text]))
@@ -160,7 +161,7 @@ enum LiveEvent {
         }
     }
 
-    /// Whether the message is certain to be longer than a number of bytes, as far as that is known without encoding it.
+    /// Whether the encoded event will certainly be longer than a number of bytes. The check does not encode the event.
     func isLonger(than bytes: Int) -> Bool {
         if case .uploaded(let record) = self { record.expectedBytes > bytes } else { false }
     }
@@ -180,11 +181,10 @@ struct EventStream: Sendable {
     /// Publishes the events of other receivers; `nil` if no other receiver uses the store.
     let follower: StoreFollower?
 
-    /// The interval of heartbeats, shorter than the time after which proxies close a silent response. A heartbeat also
-    /// detects a client that is gone.
+    /// The interval of heartbeats, which keep proxies from closing an idle response and reveal disconnected clients.
     private static let heartbeat = Duration.seconds(15)
 
-    /// The beginning of the response. Its comment fills the buffer of a proxy that passes on nothing before 2 KiB.
+    /// The first bytes of the response. The comment fills the buffers of proxies that hold back the first 2 KiB.
     private static let beginning = ByteBuffer(
         string: ":" + String(repeating: " ", count: 2 << 10) + "\nretry: 2000\n: listening\n\n")
 
@@ -192,7 +192,7 @@ struct EventStream: Sendable {
         var headers: HTTPFields = [
             .contentType: "text/event-stream", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
         ]
-        // With this field, nginx and similar proxies pass on each event at once.
+        // With this field, nginx and similar proxies forward each event at once.
         if let buffering = HTTPField.Name("X-Accel-Buffering") { headers[buffering] = "no" }
         return headers
     }
@@ -200,7 +200,7 @@ struct EventStream: Sendable {
     func response(on connection: UploadConnection?, logger: Logger) async throws -> Response {
         let (events, listener) = try live.listen(on: connection)
         do {
-            // A client reads the lists after it has begun to listen, so that it misses no event in between.
+            // The store is followed before the client loads the lists, so that the client misses no event.
             try await follower?.begin()
         } catch {
             listener.finish()
@@ -211,7 +211,7 @@ struct EventStream: Sendable {
             status: .ok, headers: Self.headers,
             body: ResponseBody { writer in
                 defer { listener.finish() }
-                // A client that has read this beginning misses no later event.
+                // After these first bytes, a client misses no event.
                 try await writer.write(Self.beginning)
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
                     tasks.addTask {
@@ -228,33 +228,31 @@ struct EventStream: Sendable {
     }
 }
 
-/// Publishes the uploads that other receivers have stored and deleted, while there are listeners.
+/// Publishes the uploads that other receivers have stored or deleted in a shared store, while there are listeners.
 ///
-/// Receivers that share a store do not talk to each other. Instead, each asks the store for its newest records every
-/// few seconds: once for all listeners, and once for each new record.
+/// Every few seconds, a receiver asks the store for its newest records in one request, and reads each new record.
 actor StoreFollower {
     private let store: any MaintainedUploadStore
     private let interval: Duration
     private let live: LiveEvents
     private let logger: Logger
-    /// Called for each upload that was removed from the store.
+    /// Called for each upload that has disappeared from the store.
     private let onDeletion: @Sendable (UploadID) -> Void
-    /// The records that the store had when it was last asked; `nil` while there are no listeners.
+    /// The records in the latest listing of the store; `nil` while there are no listeners.
     private var known: Known?
     private var beginning: Task<Known, any Error>?
     private var isFailing = false
 
-    /// The maximum number of new records that are published at once. With more, listeners are disconnected and read the
-    /// list again.
+    /// The maximum number of new records published at once. Beyond it, listeners are disconnected and reload the lists.
     private static let maximumRecords = 100
 
     private struct Known: Sendable {
         var records: Set<UploadID>
-        /// The time at which the store was asked.
+        /// The time at which the store was asked for its newest records.
         var asked: ContinuousClock.Instant
     }
 
-    /// - Returns: `nil` if no other receiver uses the store.
+    /// - Returns: `nil` if this receiver is the only receiver with the store.
     init?(
         _ store: any MaintainedUploadStore, _ live: LiveEvents, logger: Logger,
         onDeletion: @escaping @Sendable (UploadID) -> Void = { _ in }
@@ -267,8 +265,7 @@ actor StoreFollower {
         self.onDeletion = onDeletion
     }
 
-    /// Begins to follow the store, unless it is already followed. A listener that was added before this call misses no
-    /// later event.
+    /// Begins to follow the store, unless it is already followed. Listeners that were added before miss no later event.
     ///
     /// - Throws: `UploadStoreError` if the store fails.
     func begin() async throws {
@@ -313,7 +310,7 @@ actor StoreFollower {
     private func publish(_ newest: NewestRecords, after last: Known) async throws {
         let records = Set(newest.identifiers)
         let new = newest.identifiers.filter { !last.records.contains($0) && !live.hasPublished($0) }
-        // If the listing reaches none of the known records, it may have missed others too.
+        // If the listing contains none of the known records, it may also lack some new records.
         let isGap = newest.oldest != nil && !last.records.isEmpty && records.isDisjoint(with: last.records)
         guard new.count <= Self.maximumRecords, !isGap else { return live.disconnect() }
         for id in new.reversed() {
@@ -325,7 +322,7 @@ actor StoreFollower {
         }
     }
 
-    /// The maximum age of events that may be missing until the store is asked again, in seconds.
+    /// The maximum delay of events from other receivers, in seconds.
     private func seconds(since asked: ContinuousClock.Instant) -> Int {
         Int(((asked.duration(to: .now) + interval) / .seconds(1)).rounded(.up))
     }

@@ -5,7 +5,7 @@ import PostcardServer
 import ServiceLifecycle
 import Synchronization
 
-/// The results of removing the uploads of a batch.
+/// The results of the concurrent removals of a batch of uploads.
 private final class Removals: Sendable {
     let all = Mutex<[UploadID: Result<Bool, any Error>]>([:])
 }
@@ -16,9 +16,9 @@ struct RetentionKeeper: Service {
     let policy: RetentionPolicy
     let meter: UploadMeter
     let logger: Logger
-    /// Called for each upload that was removed.
+    /// Called for each removed upload.
     let onRemoval: @Sendable (UploadID) -> Void
-    /// Returns the time of the machine's clock, and the time since any fixed moment.
+    /// Returns the current time of the machine's clock, and the time since a fixed moment.
     let now: @Sendable () -> (wall: Date, uptime: Duration)
     /// Refuses forms while uploads are removed; `nil` if the policy does not limit bytes.
     let limit: StoreLimit?
@@ -28,13 +28,11 @@ struct RetentionKeeper: Service {
     private let news: RetentionNews
     private let begun = AsyncStream<Never>.makeStream()
 
-    /// How often a shared store is listed while it seems to be within the limit. A listing of all uploads costs one
-    /// request for every thousand.
+    /// The interval of listings of a shared store within its limit. A listing costs one request per thousand uploads.
     private static let sharedInterval = Duration.seconds(600)
-    /// How often a shared store is listed while it seems to exceed the limit by more than ``tolerance``.
+    /// The interval at which a shared store is listed while it seems to exceed the limit by more than ``tolerance``.
     private static let excessInterval = Duration.seconds(30)
-    /// The part of the limit, one twentieth, by which it may be exceeded before a shared store is listed early. It is
-    /// half of the excess at which forms are refused.
+    /// The divisor that gives the tolerated excess: one twentieth of the limit. Forms are refused at twice this excess.
     private static let tolerance: Int64 = 20
 
     init(
@@ -62,13 +60,12 @@ struct RetentionKeeper: Service {
         (Date(), start.duration(to: .now))
     }
 
-    /// Notes the outcome of a request.
+    /// Records the outcome of a request.
     func note(_ outcome: UploadReport.Outcome) {
         if case .deleted(let id) = outcome { news.add { $0.deleted.append(id) } }
     }
 
-    /// Waits until the uploads in a store that is not shared are known. Forms that arrive before could exceed the
-    /// limit.
+    /// Waits until all uploads of an unshared store are known. Forms that arrive earlier could exceed the limit.
     func waitUntilBegun() async {
         guard !isShared else { return }
         for await _ in begun.stream {}
@@ -115,7 +112,7 @@ struct RetentionKeeper: Service {
         }
     }
 
-    /// Reads the ages and sizes of the uploads, before the first form arrives.
+    /// Reads the ages and sizes of all uploads, before the first form arrives.
     private func begin(_ ages: inout UploadAges?, _ ledger: inout RetentionLedger) async {
         if let maximum = policy.maximumAge { _ = await end(ofOlderThan: maximum / .seconds(1), &ages) }
         await learnSizes(&ledger)
@@ -138,7 +135,7 @@ struct RetentionKeeper: Service {
             || listed.duration(to: .now) >= Self.sharedInterval
     }
 
-    /// Updates the ledger with arrivals and deletions.
+    /// Updates the ledger with uploads that were added or deleted.
     private func bringUpToDate(_ ledger: inout RetentionLedger) {
         for id in news.takeDeleted() { ledger.remove(id) }
         limit?.update { arrivals in
@@ -149,27 +146,26 @@ struct RetentionKeeper: Service {
 
     // MARK: - Age
 
-    /// Removes all uploads that are too old.
+    /// Removes all uploads that exceed the maximum age.
     ///
-    /// - Parameter ages: The known ages; `nil` at first.
+    /// - Parameter ages: The known ages; `nil` before the first call.
     func removeOld(_ ages: inout UploadAges?, _ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumAge, let end = await end(ofOlderThan: maximum / .seconds(1), &ages),
             let old = await identifiers(olderThan: end)
         else { return }
-        // Uploads whose removal has failed are tried separately, so that the others do not wait for them.
+        // Uploads that could not be removed before are tried separately, so that other uploads need not wait for them.
         await remove(old.reversed().filter(ledger.failed.contains), because: .age, &ledger)
         await remove(old.reversed().filter { !ledger.failed.contains($0) }, because: .age, &ledger)
     }
 
     // MARK: - Size
 
-    /// The number of uploads up to which records are read one by one for their sizes. With more, all sizes are asked
-    /// for at once.
+    /// The maximum number of uploads whose sizes are read from their records. For more, one request asks for all sizes.
     static let fewUploads = 100
 
-    /// Learns the sizes of all uploads.
+    /// Reads the sizes of all uploads.
     ///
-    /// - Returns: Whether the ledger has the uploads of the store.
+    /// - Returns: Whether the ledger now contains all uploads of the store.
     @discardableResult
     func learnSizes(_ ledger: inout RetentionLedger) async -> Bool {
         guard policy.maximumBytes != nil, let listed = await identifiers(olderThan: nil) else { return false }
@@ -192,21 +188,21 @@ struct RetentionKeeper: Service {
                 guard let record = try await store.record(id) else { continue }
                 ledger.insert(id, bytes: record.storedBytes(inBlocksOf: store.blockBytes))
             } catch {
-                // A damaged record is set aside, and the other uploads can still be counted.
+                // The store sets the damaged record aside. The sizes of other uploads can still be read.
                 report(error, "Could not read the size of an upload", of: id, .read)
             }
         }
         return true
     }
 
-    /// Tries again to remove the uploads whose removal has failed.
+    /// Retries the removal of uploads that could not be removed before.
     func retryExcess(_ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumBytes else { return }
         await remove(ledger.excess(over: maximum).filter(ledger.failed.contains), because: .quota, &ledger)
     }
 
-    /// Removes the uploads that exceed the limit. A shared store is listed first, because other receivers may have
-    /// deleted uploads: no upload must be removed if the rest already fits.
+    /// Removes the oldest uploads until the limit is met. A shared store is listed first, because other receivers may
+    /// already have deleted uploads.
     func removeExcess(_ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumBytes else { return }
         if isShared, !ledger.excess(over: maximum, but: ledger.failed).isEmpty {
@@ -239,10 +235,10 @@ struct RetentionKeeper: Service {
         return nil
     }
 
-    /// The number of uploads that are removed at once. More would occupy the threads that files of arriving forms need.
+    /// The number of uploads removed at once. More removals would occupy the threads that write the files of new forms.
     private static let batchCount = 8
 
-    /// Removes uploads, several at once. If a whole batch fails, the rest is left for later.
+    /// Removes uploads in concurrent batches. If all removals of a batch fail, the later batches are not tried.
     private func remove(_ ids: [UploadID], because reason: RetentionPolicy.Reason, _ ledger: inout RetentionLedger)
         async
     {
@@ -250,8 +246,7 @@ struct RetentionKeeper: Service {
         while !rest.isEmpty, !Task.isCancelled {
             let batch = rest.prefix(Self.batchCount)
             rest = rest.dropFirst(batch.count)
-            // The results are not returned by the tasks: in optimized code, a group whose tasks return these tuples
-            // reads invalid memory.
+            // In optimized code, a task group whose tasks return these tuples reads invalid memory.
             let removals = Removals()
             await withTaskGroup(of: Void.self) { tasks in
                 for id in batch {
@@ -268,7 +263,7 @@ struct RetentionKeeper: Service {
                 case .success(let isRemoved):
                     hasFailed = false
                     ledger.remove(id)
-                    // Otherwise a client or another receiver has already removed the upload.
+                    // If the removal reports `false`, a client or another receiver has already removed the upload.
                     if isRemoved { noteRemoval(of: id, because: reason) }
                 case .failure(let error):
                     ledger.keep(id)
@@ -289,7 +284,7 @@ struct RetentionKeeper: Service {
     func report(
         _ error: any Error, _ message: Logger.Message, of id: UploadID?, _ operation: UploadMeter.StoreOperation
     ) {
-        // The receiver is shutting down.
+        // A failure during shutdown is not reported.
         guard !Task.isCancelled else { return }
         meter.storeFailed(operation, error)
         logger.warning(message, metadata: ["upload": "\(id.map(\.text) ?? "")", "error": "\(error)"])

@@ -8,13 +8,13 @@ struct RetentionLedger: Sendable {
         let bytes: Int64
     }
 
-    /// The entries, as a slice because the first is removed most often.
+    /// The uploads with their sizes, oldest first. A slice removes its first element fastest.
     private var entries: ArraySlice<Entry> = []
     private var removed = RecentUploads()
-    /// The uploads whose removal has failed and must be tried again.
+    /// The uploads whose removal has failed. They are tried again.
     private(set) var failed: Set<UploadID> = []
 
-    /// The size of all uploads together. The sum of the sizes in a damaged directory may be larger than an `Int64`.
+    /// The total size of all uploads. In a damaged directory, the sum may exceed `Int64`.
     private(set) var totalBytes: Int128 = 0
 
     var count: Int { entries.count }
@@ -27,7 +27,7 @@ struct RetentionLedger: Sendable {
         totalBytes += Int128(bytes)
     }
 
-    /// Adds an upload whose request has ended, unless the upload was already removed.
+    /// Adds an upload whose request has ended, unless the upload has already been removed.
     mutating func insert(recorded id: UploadID, bytes: Int64) {
         if !removed.contains(id) { insert(id, bytes: bytes) }
     }
@@ -41,12 +41,12 @@ struct RetentionLedger: Sendable {
         if position == entries.startIndex { entries.removeFirst() } else { entries.remove(at: position) }
     }
 
-    /// Notes that an upload could not be removed.
+    /// Records that an upload could not be removed.
     mutating func keep(_ id: UploadID) { failed.insert(id) }
 
-    /// Removes all uploads that are missing in a listing of the store.
+    /// Removes all uploads that a listing of the store lacks.
     ///
-    /// - Parameter listed: The identifiers of the listing, newest first.
+    /// - Parameter listed: The identifiers in the listing, newest first.
     /// - Returns: The listed identifiers whose sizes are unknown, oldest first.
     mutating func reconcile(with listed: [UploadID]) -> [UploadID] {
         var kept: [Entry] = []
@@ -66,10 +66,10 @@ struct RetentionLedger: Sendable {
         return unknown
     }
 
-    /// The uploads to remove so that the others have at most this many bytes, oldest first. The newest upload is never
-    /// removed: its sender has just been told that it was stored.
+    /// The uploads to remove, oldest first, so that the remaining uploads have at most `maximumBytes`. The newest
+    /// upload is always kept: its sender has just been told that it was stored.
     ///
-    /// - Parameter kept: Uploads that stay in any case. Defaults to none.
+    /// - Parameter kept: Uploads that must be kept. Defaults to none.
     func excess(over maximumBytes: Int64, but kept: Set<UploadID> = []) -> [UploadID] {
         var excess: [UploadID] = []
         var rest = totalBytes
@@ -81,12 +81,11 @@ struct RetentionLedger: Sendable {
         return excess
     }
 
-    /// The size of the newest upload.
     var newestBytes: Int64 { entries.last?.bytes ?? 0 }
 
-    /// The index of an upload, or the index at which it would be inserted.
+    /// The index of an upload, or the index at which to insert it.
     private func position(of id: UploadID) -> Int {
-        // The upload is almost always the newest.
+        // The upload is usually the newest.
         if let newest = entries.last, newest.id < id { return entries.endIndex }
         var (lower, upper) = (entries.startIndex, entries.endIndex)
         while lower < upper {
@@ -97,18 +96,18 @@ struct RetentionLedger: Sendable {
     }
 }
 
-/// The events since the ledger was last updated, except the arrivals of ``StoreLimit``.
+/// The changes since the ledger was last updated, except the new uploads, which ``StoreLimit`` records.
 final class RetentionNews: Sendable {
     struct State {
         var deleted: [UploadID] = []
         var due = Due()
     }
 
-    /// The work that is due.
+    /// The checks that are due.
     struct Due {
-        /// Whether all uploads must be checked.
+        /// Whether all uploads must be checked against the policy.
         var look = false
-        /// Whether a store that other receivers use must be listed.
+        /// Whether a shared store must be listed.
         var listing = false
     }
 

@@ -2,8 +2,7 @@ import Logging
 import PostcardFoundation
 import PostcardServer
 
-/// How long a receiver keeps uploads, and how many bytes of them. Uploads beyond these limits are removed, oldest
-/// first.
+/// How long a receiver keeps uploads, and how many bytes of them. Beyond a limit, the oldest uploads are removed.
 ///
 /// ```swift
 /// var retention = RetentionPolicy()
@@ -11,70 +10,68 @@ import PostcardServer
 /// receiver.retention = retention
 /// ```
 ///
-/// An upload may be removed while a client downloads it: the response that has begun is still sent to its end.
-/// Unfinished uploads are not counted; see `UnfinishedUploadOptions.lifetime`.
+/// Downloads of a removed upload still complete. `UnfinishedUploadOptions.lifetime` limits unfinished uploads.
 public struct RetentionPolicy: Sendable, Hashable {
     /// The maximum age of uploads. Defaults to `nil`: no limit.
     ///
-    /// In a directory, the age is the time for which receivers with this limit have run since the upload arrived, by a
-    /// clock that cannot be set. An upload that was received while the machine's clock was wrong is therefore kept as
-    /// long as others. The time between two runs is only known from the machine's clock, so at most a tenth of the
-    /// maximum age counts for it. The ages of uploads that are already in the directory begin when the limit is first
-    /// used.
+    /// In a directory, the age of an upload is how long receivers with this limit have run since it arrived, measured
+    /// by a clock that cannot be set. Uploads received while the machine's clock was wrong are kept as long as others.
+    /// Between two runs, only the machine's clock shows how much time has passed, so each pause counts at most a tenth
+    /// of the maximum age. Uploads already in the directory have the age 0 when the limit is first used.
     ///
-    /// In a bucket, which refuses requests with a wrong clock, the age is the difference between the machine's clock
-    /// and the time in the upload's identifier. If the clock is set forward by more than a minute, the new time removes
-    /// nothing for an hour. In the hour after the start, the time is at most the time of the newest upload plus the
-    /// time that has passed since the start.
+    /// In a bucket, the age is the difference between the machine's clock and the time in the upload's identifier.
+    /// Buckets refuse requests with a wrong clock. If the clock is set forward by more than a minute, the new time
+    /// removes nothing for an hour. In the first hour after the start, the time is at most the time of the newest
+    /// upload plus the time since the start.
     public var maximumAge: Duration?
 
     /// The maximum number of bytes of all uploads together, records and files. Defaults to `nil`: no limit.
     ///
     /// In a directory, each file, record and folder counts in blocks of 4 KiB, as on the disk: the smallest form counts
-    /// 8 KiB. A client that may post can push out the uploads of others, even before a webhook has announced them.
+    /// 8 KiB. A client that may post can cause the removal of others' uploads, even before a webhook announces them.
     ///
-    /// The newest upload is kept, even if it is larger than the limit. Older uploads are removed while others arrive.
-    /// If uploads arrive faster than they are removed and exceed the limit by a tenth, forms are refused with 503 and
-    /// the code `store-over-limit` until the uploads are within the limit again. Forms from addresses that have
-    /// recently sent little are still accepted. The uploads therefore never exceed the limit by more than a fifth and
-    /// one form.
+    /// The newest upload is kept, even if it is larger than the limit. Older uploads are removed while new uploads
+    /// arrive. If the uploads exceed the limit by a tenth, forms are refused with 503 and the code `store-over-limit`
+    /// until the uploads are within the limit again. Forms from addresses that have recently sent little are still
+    /// accepted. The uploads therefore never exceed the limit by more than a fifth and one form.
     ///
-    /// Several receivers may share a bucket. Each compares the limit with all uploads in the bucket once an hour, every
-    /// ten minutes if the limit seems to be exceeded, and every half minute if it seems to be exceeded by a twentieth.
-    /// Between these times, a receiver does not know about the uploads of the others.
+    /// If several receivers share a bucket, each lists all uploads in the bucket at intervals: once an hour, every ten
+    /// minutes if the limit seems to be exceeded, and every half minute if it seems to be exceeded by a twentieth.
+    /// Between two listings, a receiver counts only its own new uploads.
     public var maximumBytes: Int64?
 
-    /// Makes a policy that keeps everything.
+    /// Makes a policy without limits.
     public init() {}
 
-    /// Why an upload is removed.
+    /// The reason why an upload is removed.
     enum Reason: String, Sendable {
         case age
         case quota
     }
 }
 
-/// The clock by which ages are measured. It follows the clock of the machine, except for an hour after a jump.
+/// The clock that measures ages. It follows the machine's clock, except in the hour after that clock has jumped.
 struct RetentionClock: Sendable {
-    /// The time of the clock and the uptime when the time was last certain.
+    /// The machine's clock and the uptime when the clock was last trusted.
     private var certain: (wall: Date, uptime: Duration)
-    /// The uptime at which the clock was first seen to differ from the time that has passed.
+    /// The uptime at which the jump of the machine's clock was detected.
     private var jumped: Duration?
 
-    /// The maximum difference between the clock and the time that has passed. Corrections of a clock are smaller.
+    /// The maximum difference, in seconds, between the time on the machine's clock and the time that has passed.
+    /// Ordinary corrections of a clock are smaller.
     private static let tolerance: TimeInterval = 60
-    /// How long the clock is not trusted after a jump.
+    /// How long the machine's clock is distrusted after a jump.
     static let patience = Duration.seconds(3600)
 
     /// - Parameters:
-    ///   - known: A time that is certainly in the past, such as the time of the newest upload. A clock that differs
-    ///     from it counts as a clock that has jumped.
+    ///   - known: A time that is certainly in the past, such as the time of the newest upload. If the machine's clock
+    ///     differs from this time, the clock counts as having jumped.
     ///   - uptime: The time since any fixed moment.
     init(since known: Date, uptime: Duration) {
         certain = (known, uptime)
     }
 
-    /// The current time, which is never later than the machine's clock.
+    /// Returns the current time, which is never later than the machine's clock.
     mutating func time(wall: Date, uptime: Duration) -> Date {
         let expected = certain.wall.addingTimeInterval((uptime - certain.uptime) / .seconds(1))
         guard abs(wall.timeIntervalSince(expected)) > Self.tolerance else { return accept(wall, uptime) }
@@ -93,21 +90,21 @@ struct RetentionClock: Sendable {
 
 /// The known ages of a store's uploads.
 enum UploadAges: Sendable {
-    /// The ages of uploads in a directory, which are measured.
+    /// The ages of uploads in a directory, which are measured while receivers run.
     case measured(MeasuredAges)
-    /// The ages of uploads in other stores, which follow from the clock and the identifiers.
+    /// The ages of uploads in other stores, which follow from the clock and the uploads' identifiers.
     case dated(RetentionClock)
 }
 
 /// How long uploads have been in a directory. Only time that has certainly passed counts.
 ///
-/// Identifiers do not show the age: the clock may have been wrong when they were made, or be wrong now. The time during
-/// which receivers ran counts, by a clock that cannot be set. The time between two runs is only known from the
-/// machine's clock, so at most a tenth of the maximum age counts for it.
+/// The times in identifiers are not used: the clock may have been wrong when an identifier was made, or be wrong now.
+/// While receivers run, a clock that cannot be set measures the time. Between two runs, only the machine's clock shows
+/// how much time has passed, so each pause counts at most a tenth of the maximum age.
 struct MeasuredAges: Sendable, Codable {
-    /// A mark for all uploads that existed at a time.
+    /// A moment and the uploads that existed at that moment.
     private struct Mark: Codable {
-        /// An identifier after those of all these uploads, and before those of all later uploads.
+        /// An identifier that is greater than those of the existing uploads, and smaller than those of later uploads.
         let end: UploadID
         let time: Double
     }
@@ -116,41 +113,40 @@ struct MeasuredAges: Sendable, Codable {
         case marks, time, wall
     }
 
-    /// The marks, oldest first.
+    /// The recorded moments, oldest first.
     private var marks: [Mark] = []
-    /// The number of seconds that have passed.
+    /// The measured time, in seconds.
     private var time: Double = 0
-    /// The time of the machine's clock at the last look.
+    /// The machine's clock at the latest call of `look`.
     private var wall: Date
-    /// The uptime at the last look; `nil` before the first look of this run.
+    /// The uptime at the latest call of `look`; `nil` before the first call of this run.
     private var uptime: Duration?
-    /// The time at which the last mark was due.
+    /// The measured time at which the latest `Mark` was due.
     private var dueTime: Double?
 
     /// The precision of the ages, as a fraction of the maximum age.
     private static let precision = 0.001
 
-    /// Makes ages without any known uploads.
+    /// Makes ages for a directory without known uploads.
     init(wall: Date) {
         self.wall = wall
     }
 
-    /// Notes the uploads that exist now. The first look of a run must come before its first upload.
+    /// Records the uploads that exist now. The first call of a run must precede the first upload of the run.
     ///
     /// - Parameters:
     ///   - newest: The newest upload.
     ///   - wall: The time of the machine's clock.
     ///   - uptime: The time since any fixed moment of this run.
     ///   - maximumAge: The maximum age of uploads, in seconds.
-    /// - Returns: Whether the ages have to be saved for the next run.
+    /// - Returns: Whether the ages must be saved for the next run.
     mutating func look(at newest: UploadID?, wall: Date, uptime: Duration, maximumAge: Double) -> Bool {
         let end = newest.map { UploadID(earliestAfter: $0) }
         if let last = self.uptime {
             time += max((uptime - last) / .seconds(1), 0)
         } else {
             time += min(max(wall.timeIntervalSince(self.wall), 0), maximumAge / 10)
-            // The identifiers of this run come after those of existing uploads, but perhaps not after those of removed
-            // uploads.
+            // New identifiers exceed those of existing uploads, but perhaps not those of removed uploads.
             marks = end.map { end in marks.map { Mark(end: min($0.end, end), time: $0.time) } } ?? []
         }
         self.wall = wall
@@ -158,22 +154,22 @@ struct MeasuredAges: Sendable, Codable {
         if let dueTime, time - dueTime < maximumAge * Self.precision { return false }
         dueTime = time
         if let end, marks.last?.end != end { marks.append(Mark(end: end, time: time)) }
-        // Of the marks that are too old, the last is enough.
+        // Among the marks that exceed the maximum age, only the latest is needed.
         if let index = marks.lastIndex(where: { time - $0.time >= maximumAge }) { marks.removeFirst(index) }
         return true
     }
 
-    /// The identifier before which all uploads are too old; `nil` if no upload is too old.
+    /// The identifier before which all uploads exceed the maximum age; `nil` if no upload exceeds it.
     func end(ofOlderThan maximumAge: Double) -> UploadID? { marks.last { time - $0.time >= maximumAge }?.end }
 }
 
 extension RetentionKeeper {
-    /// The identifier before which all uploads are too old; `nil` if that is unknown.
+    /// The identifier before which all uploads exceed the maximum age; `nil` if it is unknown.
     func end(ofOlderThan maximum: Double, _ ages: inout UploadAges?) async -> UploadID? {
         let (wall, uptime) = now()
         let local = store as? LocalUploadStore
         do {
-            // An identifier with an impossible time is not the newest: later uploads have smaller identifiers.
+            // An identifier with an impossible time is ignored, because later uploads have smaller identifiers.
             let newest = try await store.identifiers(limit: 1, after: .end).first
             var known: UploadAges
             if let ages {
@@ -182,7 +178,7 @@ extension RetentionKeeper {
                 let kept = try await local.keptValue(MeasuredAges.self, named: Self.agesName)
                 known = .measured(kept ?? MeasuredAges(wall: wall))
             } else {
-                // The clock may have been wrong since the machine started. Without uploads it can do no harm.
+                // The clock may have been wrong since the machine started. This is harmless while there are no uploads.
                 known = .dated(RetentionClock(since: newest?.time ?? wall, uptime: uptime))
             }
             defer { ages = known }
@@ -190,7 +186,7 @@ extension RetentionKeeper {
             case .dated(var clock):
                 let limit = clock.time(wall: wall, uptime: uptime).addingTimeInterval(-maximum)
                 known = .dated(clock)
-                // No upload has an earlier time.
+                // Identifiers contain no earlier time.
                 return limit.timeIntervalSince1970 > 0
                     ? UploadID(earliestAt: Int64(limit.timeIntervalSince1970 * 1000)) : nil
             case .measured(var measured):
@@ -205,7 +201,7 @@ extension RetentionKeeper {
         }
     }
 
-    /// The name of the file with the ages, beside the records.
+    /// The name of the file with the ages, next to the records.
     private static let agesName = ".ages"
 
     private func keep(_ ages: MeasuredAges, in store: LocalUploadStore?) async {

@@ -5,39 +5,39 @@ import PostcardFoundation
 import PostcardReception
 import PostcardServer
 
-/// The problems of a refused request: why it was refused, and what PostcardDoctor finds in its body.
+/// Explains a refused request: why it was refused, and the problems that PostcardDoctor finds in its body.
 struct Diagnosis: Sendable {
     private(set) var problems: [RequestDescription.Problem]
-    /// The refusal that the client receives: the parser's problem, or the cause of it.
+    /// The refusal that the client receives: the parser's problem, or the cause of that problem.
     private(set) var refusal: UploadProblem
 
-    /// The number of bytes that are shown before and after a problem's byte.
+    /// The number of bytes shown before and after the byte at which a problem begins.
     static let reach = 96
 
-    /// The diagnosis of a request without a body.
+    /// Makes the diagnosis of a request without a body.
     init(of refusal: UploadProblem) {
         self.refusal = refusal
         problems = [RequestDescription.Problem(refusal)]
     }
 
     /// - Parameters:
-    ///   - body: The body without its secrets. It is examined if none of its bytes are missing.
-    ///   - warnings: The parser's warnings, for a body that is not examined.
+    ///   - body: The body with its secrets masked. It is only examined if all its bytes were recorded.
+    ///   - warnings: The parser's warnings, which are used if the body is not examined.
     init(of refusal: UploadProblem, in body: RecordedBody, contentType: String?, warnings: [FindingGroup]) {
-        // Bytes that the receiver did not read are not missing.
+        // Bytes that the receiver did not read are not reported as missing.
         let unread: Set<FormProblem.Code> =
             body.isComplete ? [] : [.delimiterNotFound, .truncated, .missingCloseDelimiter, .truncatedPicture]
         let found = Self.findings(in: body, contentType: contentType)
         var groups = FindingGroup.groups(of: found, leavingOut: unread)
         if groups.isEmpty { groups = warnings }
-        // A form over a limit of this receiver is over those of others for the same reason.
+        // A form that exceeds a limit of this receiver also exceeds the common defaults, for the same reason.
         if refusal.status == .contentTooLarge { groups.removeAll { $0.finding.code == .overCommonDefaults } }
         self.refusal = refusal
         let code = FormProblem.Code(rawValue: refusal.code)
         if let cause = groups.first?.finding, let code, !unread.contains(code), cause.explains(refusal, code) {
             self.refusal = UploadProblem(cause)
         } else if let index = groups.firstIndex(where: { $0.finding.isFound(by: refusal) }) {
-            // The page shows first what the client was told.
+            // The page first shows the problem that the client received.
             groups.insert(groups.remove(at: index), at: 0)
         } else {
             problems = [RequestDescription.Problem(refusal)] + groups.map { RequestDescription.Problem($0) }
@@ -53,7 +53,7 @@ struct Diagnosis: Sendable {
         return examination.finish(isWhole: body.isComplete ? true : nil).findings
     }
 
-    /// The diagnosis of a request that was finally refused for another reason.
+    /// Returns the diagnosis of a request that was finally refused for another reason.
     func adding(_ refusal: UploadProblem) -> Diagnosis {
         guard refusal.code != self.refusal.code else { return self }
         var diagnosis = self
@@ -67,15 +67,15 @@ struct Diagnosis: Sendable {
 }
 
 extension Finding {
-    /// Whether a refusal of the parser follows from the finding. Limits and rules of the receiver never do.
+    /// Whether a refusal of the parser follows from the finding. Refusals because of limits or rules never do.
     fileprivate func explains(_ refusal: UploadProblem, _ code: FormProblem.Code) -> Bool {
-        // Marks are refused before anything is read from the text that has them.
+        // The parser refuses a text with too many combining marks before it reads anything else of the text.
         guard refusal.status == .badRequest, severity == .error, code != .tooManyCombiningMarks else { return false }
         if place == .head || Self.consequencesOfDelimiters.contains(code) { return true }
         return refusal.offset.map { offset <= $0 } ?? true
     }
 
-    /// The codes of problems that follow if a receiver does not find the delimiters that the sender meant.
+    /// The codes of problems that follow if a receiver cannot find the delimiters that the sender used.
     private static let consequencesOfDelimiters: Set<FormProblem.Code> = [
         .preambleTooLarge, .delimiterNotFound, .truncated, .missingCloseDelimiter,
     ]
@@ -119,7 +119,7 @@ extension RequestDescription.Problem {
             reason: code?.cause, swift: code?.swift, count: 1, also: [], consequences: [], otherConsequences: 0)
     }
 
-    /// The problem with the bytes around it, if they were recorded.
+    /// Returns the problem with the bytes around it, if they were recorded.
     func showing(_ body: RecordedBody) -> Self {
         var problem = self
         if place == Finding.Place.body.rawValue, let offset {
@@ -130,7 +130,7 @@ extension RequestDescription.Problem {
         return problem
     }
 
-    /// The approximate size of the problem in memory, in bytes. The texts of codes are shared, and do not count.
+    /// The approximate size of the problem in memory, in bytes, without the texts that all problems share.
     var bytes: Int {
         consequences.reduce(message.utf8.count + (fix?.utf8.count ?? 0) + 32 * also.count) {
             $0 + $1.message.utf8.count + 32 * $1.places.count

@@ -2,9 +2,9 @@ import Foundation
 import PostcardFoundation
 
 extension RecordedBody {
-    /// The body with its secrets masked. Secrets of a form are overwritten, so that all offsets stay valid.
+    /// Returns the body with its secrets masked. Secrets in a form are overwritten, so that all offsets stay valid.
     ///
-    /// Refused bodies are mostly malformed, so the search for secrets only uses lines.
+    /// The search for secrets reads lines instead of a form, because most refused bodies are malformed.
     ///
     /// - Parameter maybeSecret: Whether an offset is, or may be, inside a part with a secret.
     func hidingSecrets(_ maybeSecret: (Int64) -> Bool) -> RecordedBody {
@@ -22,7 +22,7 @@ extension RecordedBody {
         return body
     }
 
-    /// The first line that begins like a delimiter, without padding.
+    /// The first line that looks like a delimiter, without its padding.
     static func delimiter(in bytes: [UInt8]) -> [UInt8]? {
         var position = 0
         while position < bytes.count {
@@ -48,10 +48,10 @@ struct SecretScan {
     /// Whether all contents and values are overwritten, except those known to be harmless.
     let erasesAll: Bool
     private(set) var hasErased = false
-    /// The number of lines and contents that were checked.
+    /// The number of lines and contents checked so far.
     private var checks = 0
 
-    /// The maximum number of checks, so that checking does not keep the receiver busy. Everything after them is masked.
+    /// The maximum number of checks, which bounds the processor time. Later lines and contents are masked unchecked.
     private static let mostChecks = 50_000
     /// The maximum length of a header field's name. A longer name counts as the name of a secret.
     private static let longestField = 1 << 10
@@ -62,7 +62,7 @@ struct SecretScan {
     }
 
     mutating func erase(in bytes: inout [UInt8], beginsInSecret: Bool) {
-        // The first delimiter may be missing, so lines that look like a header are treated as a header.
+        // The first delimiter may be missing, so the first lines are treated as a header if they look like a header.
         var place = beginsInSecret ? Place.content(from: 0, isSecret: true) : .header(isSecret: erasesAll)
         var (position, previous) = (0, 0..<0)
         while position < bytes.count {
@@ -93,7 +93,7 @@ struct SecretScan {
         }
     }
 
-    /// Whether a part begins after a line like a delimiter whose boundary is not the form's.
+    /// Whether a line looks like a delimiter and a part begins after it, although its boundary is not the form's.
     private func beginsPart(_ line: Range<Int>, after previous: Range<Int>, in bytes: [UInt8]) -> Bool {
         Self.beginsWithDashes(previous, in: bytes)
             && bytes[line].prefix(Self.disposition.count).elementsEqual(Self.disposition) { $0 | 0x20 == $1 }
@@ -106,7 +106,7 @@ struct SecretScan {
         return line.count >= 2 && bytes[line.lowerBound] == dash && bytes[line.lowerBound + 1] == dash
     }
 
-    /// - Returns: Whether the header read so far shows that the part is a secret.
+    /// - Returns: Whether the header lines read so far show that the part is a secret.
     private mutating func readHeader(_ line: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) -> Bool {
         checks += 1
         guard checks <= Self.mostChecks else {
@@ -117,7 +117,7 @@ struct SecretScan {
         let name = bytes[line.lowerBound..<(colon ?? line.upperBound)]
         let field = String(streamSafe: name.prefix(Self.longestField))
         if erasesAll {
-            // A line without a colon may be content, because the blank line before it is missing.
+            // A line without a colon may be content: the blank line after the header may be missing.
             if !Secrets.isHarmless(field) {
                 overwrite((colon.map { $0 + 1 } ?? line.lowerBound)..<line.upperBound, of: &bytes)
             }
@@ -133,7 +133,7 @@ struct SecretScan {
         return isSecret || isNamedSecret
     }
 
-    /// Whether a line of a header contains the name of a secret, even if the line is malformed.
+    /// Whether a header line contains the name of a secret, even if the line is malformed.
     private static func namesSecret(_ line: ArraySlice<UInt8>) -> Bool {
         let key = Array("name".utf8)
         var count = 0
@@ -141,7 +141,7 @@ struct SecretScan {
             guard line[start...].prefix(key.count).elementsEqual(key, by: { $0 | 0x20 == $1 }),
                 start == line.startIndex || !isOfName(line[start - 1])
             else { continue }
-            // An extended or continued parameter has other characters before its equals sign (RFC 2231).
+            // The name of an extended or continued parameter has a suffix before its equals sign (RFC 2231).
             let rest = line[(start + key.count)...].prefix(2 * longestName).drop { "*0123456789 \t".utf8.contains($0) }
             guard rest.first == UInt8(ascii: "=") else { continue }
             let value = rest.dropFirst().drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
@@ -156,8 +156,7 @@ struct SecretScan {
         return false
     }
 
-    /// The maximum number of names in a line, so that checking does not keep the receiver busy. A line with more is
-    /// masked.
+    /// The maximum number of names in a line, which bounds the processor time. A line with more names is masked.
     private static let mostNames = 16
 
     private mutating func eraseContent(_ content: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) {
@@ -177,11 +176,11 @@ struct SecretScan {
         for index in range { bytes[index] = UInt8(ascii: "*") }
     }
 
-    /// The range of a line without its line break, which is CRLF, CR or LF, and the start of the next line.
+    /// Returns the line at `start` without its line break (CRLF, CR or LF), and the start of the next line.
     static func line(of bytes: [UInt8], at start: Int) -> (line: Range<Int>, next: Int) {
         let (lineFeed, carriageReturn) = (UInt8(ascii: "\n"), UInt8(ascii: "\r"))
         var end = start
-        // A body of many short lines is read several times faster than with slices.
+        // For a body of many short lines, this loop is several times faster than slices.
         bytes.withUnsafeBufferPointer { bytes in
             while end < bytes.count, bytes[end] != lineFeed, bytes[end] != carriageReturn { end += 1 }
         }
@@ -194,13 +193,13 @@ struct SecretScan {
 // MARK: - Other bodies
 
 extension SecretScan {
-    /// Whether content is a secret regardless of its name: credentials, or JSON with secrets.
+    /// Whether content is a secret regardless of its name: credentials, or JSON that contains secrets.
     static func isSecret(_ content: ArraySlice<UInt8>) -> Bool {
         var checks = 0
         return isSecret(content, &checks)
     }
 
-    /// - Parameter checks: The number of values and other texts that were already checked.
+    /// - Parameter checks: The number of checks so far.
     private static func isSecret(_ content: ArraySlice<UInt8>, _ checks: inout Int) -> Bool {
         if Secrets.beginsWithCredentials(content) { return true }
         guard let first = content.first(where: { $0 > 0x20 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
@@ -208,8 +207,7 @@ extension SecretScan {
         return speaksOfSecrets(content, &checks)
     }
 
-    /// Whether a text assigns a value to the name of a secret, or credentials to any name, like `name=value`, JSON,
-    /// YAML or XML.
+    /// Whether a text assigns a value to a secret name, or credentials to any name, as `name=value`, JSON, YAML or XML.
     static func speaksOfSecrets(_ text: ArraySlice<UInt8>) -> Bool {
         var checks = 0
         return speaksOfSecrets(text, &checks)
@@ -231,8 +229,7 @@ extension SecretScan {
         }
     }
 
-    /// The maximum number of values in a text, so that checking does not keep the receiver busy. A text with more is
-    /// masked.
+    /// The maximum number of values in a text, which bounds the processor time. A text with more values is masked.
     private static let mostValues = 10_000
     private static let longestName = 100
 

@@ -1,16 +1,16 @@
 import NIOCore
 import PostcardServer
 
-/// The recorded bytes of a body: all bytes, or both ends and the bytes around its problems.
+/// The recorded bytes of a request's body: all bytes, or both ends and the bytes around its problems.
 struct RecordedBody: Sendable {
-    /// Consecutive bytes of the body, with their offset.
+    /// Consecutive bytes of the body, with the offset of the first.
     struct Piece: Sendable {
         let offset: Int64
         var bytes: [UInt8]
 
         var range: Range<Int64> { offset..<(offset + Int64(bytes.count)) }
 
-        /// The bytes of the piece that are in a range of the body.
+        /// Returns the bytes of the piece that are inside a range of the body.
         func part(_ wanted: Range<Int64>) -> Piece {
             let part = wanted.clamped(to: range)
             if part == range { return self }
@@ -20,10 +20,10 @@ struct RecordedBody: Sendable {
         }
     }
 
-    /// The pieces in the order of the body, without overlaps. The first piece is the beginning of the body, and the
-    /// last of several pieces is its end.
+    /// The recorded pieces in the order of the body, without overlaps. The first piece is the start of the body. If
+    /// there are several pieces, the last piece is the end of the body.
     private(set) var pieces: [Piece]
-    /// The number of bytes that were read.
+    /// The number of bytes that were read of the body.
     let length: Int64
     /// Whether the body was read to its end.
     let isComplete: Bool
@@ -45,15 +45,14 @@ struct RecordedBody: Sendable {
         self.init(pieces: [Piece(offset: 0, bytes: first), last], length: length, isComplete: isComplete)
     }
 
-    /// The first piece of the body.
     var first: [UInt8] { pieces.first?.bytes ?? [] }
 
-    /// The last piece of the body; empty if the body has only one piece.
+    /// The last piece of the body; empty if the body has a single piece.
     var last: [UInt8] { pieces.count > 1 ? pieces[pieces.count - 1].bytes : [] }
 
     var lastOffset: Int64 { length - Int64(last.count) }
 
-    /// The pieces, joined where no bytes are missing between them.
+    /// The pieces, with adjacent pieces joined.
     var runs: [Piece] {
         pieces.reduce(into: []) { runs, piece in
             if let last = runs.last, last.range.upperBound == piece.offset {
@@ -71,8 +70,7 @@ struct RecordedBody: Sendable {
         return isWhole ? runs.first?.bytes ?? [] : nil
     }
 
-    /// Changes bytes without changing their number. Adjacent pieces are joined for the change, because a line may begin
-    /// in one piece and end in the next.
+    /// Changes bytes without changing their number. A line may span adjacent pieces, so they are joined first.
     mutating func changeRuns(_ change: (inout Piece) -> Void) {
         var runs = runs
         for index in runs.indices { change(&runs[index]) }
@@ -81,7 +79,7 @@ struct RecordedBody: Sendable {
         }
     }
 
-    /// The recorded bytes around an offset, with the offset of the first of them.
+    /// The recorded bytes around an offset of the body.
     func bytes(around offset: Int64, reach: Int) -> Piece? {
         guard offset >= 0, offset <= length else { return nil }
         let wanted = max(offset - Int64(reach), 0)..<min(offset + Int64(reach), length)
@@ -89,8 +87,7 @@ struct RecordedBody: Sendable {
         return run?.part(wanted)
     }
 
-    /// The body cut to both its ends and the bytes around some offsets. A body that is already incomplete is not
-    /// changed.
+    /// Returns the body reduced to its ends and the bytes around some offsets. An incomplete body is not reduced.
     func cut(toEnds maximumEndBytes: Int, around offsets: [Int64], reach: Int) -> RecordedBody {
         guard pieces.count == 1, let whole = pieces.first else { return self }
         let firstEnd = min(Int64(maximumEndBytes), length)
@@ -112,30 +109,32 @@ struct RecordedBody: Sendable {
 }
 
 extension RecordedBody {
-    /// Records a body while it is read: the whole body if there is room, or else both its ends.
+    /// Records a body while it is read: the whole body if memory allows, or else both its ends.
     struct Builder {
         private var kept = Kept.whole([])
         private(set) var length: Int64 = 0
 
         private enum Kept {
-            /// All chunks of the body so far.
+            /// All chunks of the body that were read so far.
             case whole([ByteBuffer])
-            /// Both ends of a body that is too large.
+            /// Both ends of a body that is too large to be kept whole.
             case ends(Ends)
             case nothing
         }
 
-        /// The number of bytes that are kept if the body is kept as a whole; 0 otherwise.
+        /// The number of bytes in memory if the whole body is kept; 0 otherwise.
         var wholeBytes: Int { if case .whole = kept { Int(length) } else { 0 } }
 
+        /// Records the next chunk of the body.
+        ///
         /// - Parameters:
-        ///   - maximumEndBytes: The maximum number of bytes of each end. It may become smaller from chunk to chunk.
-        ///   - maximumBytes: The maximum number of bytes of a body that is kept as a whole.
+        ///   - maximumEndBytes: The maximum size of each end, in bytes. It may shrink from chunk to chunk.
+        ///   - maximumBytes: The maximum size of a body that is kept whole, in bytes.
         mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int, maximumBytes: Int) {
             guard chunk.readableBytes > 0 else { return }
             length += Int64(chunk.readableBytes)
             let earlier = kept
-            // Emptied first, because an array with two owners is copied when it grows.
+            // `kept` is emptied first, because an array with two owners is copied when it grows.
             kept = .nothing
             switch earlier {
             case .whole(var chunks) where length <= Int64(maximumBytes):
@@ -152,8 +151,9 @@ extension RecordedBody {
             }
         }
 
-        /// - Parameter maximumEndBytes: The number of bytes that remain of each end, if the body was not kept as a
-        ///   whole.
+        /// Returns the recorded body.
+        ///
+        /// - Parameter maximumEndBytes: The size of each end, in bytes, if the whole body was not kept.
         func body(isComplete: Bool, maximumEndBytes: Int) -> RecordedBody {
             switch kept {
             case .nothing: return emptied(isComplete: isComplete)
@@ -168,14 +168,14 @@ extension RecordedBody {
             }
         }
 
-        /// The same builder without the bytes of the body, and without keeping further bytes.
+        /// A copy of the builder that has released its bytes and keeps no further bytes.
         var withoutBytes: Builder {
             var builder = self
             builder.kept = .nothing
             return builder
         }
 
-        /// A recorded body that has its length, but no bytes.
+        /// Returns a recorded body that has a length, but no bytes.
         func emptied(isComplete: Bool) -> RecordedBody {
             RecordedBody(pieces: [], length: length, isComplete: isComplete)
         }
@@ -184,14 +184,14 @@ extension RecordedBody {
     /// Both ends of a body that is being read.
     private struct Ends {
         private(set) var first: [UInt8] = []
-        /// The last chunks, as many as the end needs. Large chunks are kept without a copy.
+        /// The last chunks, as many as the end of the body needs. Large chunks are kept without copying.
         private var recent = CircularBuffer<ByteBuffer>(initialCapacity: 1)
         private var recentBytes = 0
         private var length: Int64 = 0
 
         mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int) {
             var chunk = chunk
-            // After bytes were left out, the next bytes are not part of the beginning.
+            // Once bytes were skipped, later bytes are no longer part of the beginning.
             let isBeginning = length == Int64(first.count)
             if first.count > 2 * maximumEndBytes { first = Array(first.prefix(maximumEndBytes)) }
             length += Int64(chunk.readableBytes)
@@ -216,7 +216,7 @@ extension RecordedBody {
                 recentBytes += chunk.readableBytes
                 return
             }
-            // Without a copy, these bytes would keep all the memory of the chunk.
+            // Copying these bytes lets the rest of the chunk's memory be released.
             recent.removeAll()
             recent.append(ByteBuffer(bytes: chunk.readableBytesView.suffix(maximumEndBytes)))
             recentBytes = maximumEndBytes
@@ -231,14 +231,14 @@ extension RecordedBody {
             recent.append(chunk.kept)
         }
 
-        /// Shortens the last chunk if it is much longer than the part of it that is kept.
+        /// Copies the last chunk if only a small part is needed, so that its memory is released.
         private mutating func shrinkLast(to maximumEndBytes: Int) {
             guard recent.count == 1, let last = recent.first, last.readableBytes > 2 * maximumEndBytes else { return }
             recent[recent.startIndex] = ByteBuffer(bytes: last.readableBytesView.suffix(maximumEndBytes)).kept
             recentBytes = maximumEndBytes
         }
 
-        /// The last bytes of the body that are not in the first end.
+        /// Returns the last bytes of the body, without those that are in the first end.
         func last(_ maximumEndBytes: Int) -> [UInt8] {
             let last = recent.reduce(into: [UInt8]()) { $0.append(contentsOf: $1.readableBytesView) }
             return Array(last.suffix(maximumEndBytes))

@@ -5,21 +5,20 @@ import PostcardFoundation
 import PostcardReception
 import PostcardServer
 
-/// A recorded request and its outcome.
+/// A recorded request with its outcome.
 struct RecordedRequest: Sendable {
-    /// The outcome of the request.
     enum Outcome: Sendable {
         case answered(status: Int, upload: UploadID?)
         case refused(UploadProblem)
-        /// The connection was closed before the response.
+        /// The connection was closed before a response was sent.
         case unanswered
     }
 
-    /// The number of the request since the start, from 1.
+    /// The number of the request since the receiver started, counted from 1.
     var id = 0
     let received: Date
     let duration: Duration
-    /// The address of the client; `nil` if it is unknown.
+    /// The address of the client; `nil` if the address is unknown.
     let client: IPAddress?
     let method: String
     let scheme: String
@@ -71,7 +70,7 @@ extension RecordedRequest {
 }
 
 extension RecordedRequest {
-    /// Makes the record of a malformed request, from the lines that look like a request.
+    /// Makes the record of a malformed request from those of its lines that look like a request.
     init(_ refusal: EarlyRefusal, scheme: String) {
         let lines = String(streamSafe: refusal.bytes).replacing("\r\n", with: "\n")
             .replacing("\r", with: "\n").split(separator: "\n", omittingEmptySubsequences: false)
@@ -90,14 +89,14 @@ extension RecordedRequest {
         var fields: [(name: String, value: String)] = []
         for line in lines {
             let isFolded = line.first == " " || line.first == "\t"
-            // A line that continues a secret belongs to it.
+            // A line that continues a header field with a secret is part of the secret.
             let isSecret = isFolded && fields.last?.value == Secrets.mask
             fields.append(isSecret ? ("", Secrets.mask) : field(line))
         }
         return fields
     }
 
-    /// The header field in a line. A line that is not a field becomes the name of a field without a value.
+    /// Parses the header field in a line. A malformed line becomes the name of a field without a value.
     private static func field(_ line: Substring) -> (name: String, value: String) {
         let halves = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let name = halves[0]
@@ -113,7 +112,7 @@ extension RecordedRequest {
     }
 }
 
-/// The description of a form's part.
+/// A recorded part of a form.
 struct RecordedPart: Sendable {
     let name: String
     let filename: String?
@@ -122,7 +121,7 @@ struct RecordedPart: Sendable {
     let isSecret: Bool
     /// The header fields in their order, with secrets masked.
     var fields: [(name: String, value: String)]
-    /// The offsets of the header and of the content, counted from the start of the body.
+    /// The offset of the part's header in the body. `offset` is the offset of the part's content.
     let headerOffset: Int64
     let offset: Int64
     var size: Int64 = 0
@@ -139,7 +138,7 @@ struct RecordedPart: Sendable {
         offset = contentOffset
     }
 
-    /// Keeps the value of a text field. Secrets are masked.
+    /// Records the value of a text field. Secrets are masked.
     mutating func keep(_ value: [UInt8]) {
         let isShown = !isSecret && !SecretScan.isSecret(value[...])
         text = isShown ? String(validating: value, as: UTF8.self)?.streamSafe : Secrets.mask
@@ -153,11 +152,11 @@ struct RecordedPart: Sendable {
     }
 }
 
-// No list of secrets is complete. Values are therefore only shown to clients that ask for them, apart from harmless
-// values. Recognized secrets are not even recorded.
+// No list of secrets is complete. Values are therefore hidden by default, except harmless ones, and only shown to
+// clients that ask for them. Recognized secrets are not recorded at all.
 
 extension RecordedRequest {
-    /// The request with only its structure and harmless values. Names, sizes and offsets are kept.
+    /// The request with its structure and harmless values only. Names, sizes and offsets are kept.
     var hidingValues: RecordedRequest {
         RecordedRequest(
             id: id, received: received, duration: duration, client: client, method: method, scheme: scheme, host: host,
@@ -185,7 +184,7 @@ extension RecordedPart {
 }
 
 extension RecordedBody {
-    /// The body with only its delimiters, the names of header fields, and harmless values.
+    /// The body with its delimiters, the names of its header fields, and harmless values only.
     fileprivate var hidingContents: RecordedBody {
         var body = self
         if let delimiter = Self.delimiter(in: runs.first?.bytes ?? []) {
@@ -193,7 +192,7 @@ extension RecordedBody {
             body.changeRuns { scan.erase(in: &$0.bytes, beginsInSecret: $0.offset > 0) }
             body.hidesSecrets = hidesSecrets || scan.hasErased
         } else {
-            // Punctuation shows what the body is instead of a form.
+            // Punctuation is kept, because it reveals which format the body has instead of a form.
             body.changeRuns { $0.bytes = $0.bytes.map { $0.isOfWord ? UInt8(ascii: "*") : $0 } }
             body.hidesSecrets = hidesSecrets || length > 0
         }
@@ -202,7 +201,7 @@ extension RecordedBody {
 }
 
 extension UInt8 {
-    /// Whether the byte belongs to a letter or a digit, in UTF-8.
+    /// Whether the byte is part of a letter or digit in UTF-8.
     var isOfWord: Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
@@ -213,7 +212,7 @@ extension UInt8 {
 }
 
 extension Secrets {
-    /// The header fields whose values only describe how a message is sent, and not who sends it.
+    /// Header fields whose values describe how a message is sent, and never identify the sender.
     private static let harmlessFields: Set<String> = [
         "accept", "accept-charset", "accept-encoding", "accept-language", "access-control-request-headers",
         "access-control-request-method", "allow", "cache-control", "connection", "content-digest",
@@ -228,19 +227,19 @@ extension Secrets {
         "x-forwarded-proto", "x-real-ip", "x-request-id", "x-requested-with",
     ]
 
-    /// Whether the value of a header field is shown to clients that do not ask for it.
+    /// Whether clients see the value of a header field even if they do not ask for values.
     static func isHarmless(_ name: some StringProtocol) -> Bool {
         name.utf8.count <= 64 && harmlessFields.contains(name.lowercased())
     }
 
     fileprivate static func hidingValue(_ field: (name: String, value: String)) -> (name: String, value: String) {
         if isHarmless(field.name) { return field }
-        // A line of a malformed head that is not a header field has only a name.
+        // In a malformed head, a line that is not a header field is recorded as a name without a value.
         let name = field.name.prefix { $0.isLetter || $0.isNumber || "-_.".contains($0) }
         return (String(name), name == field.name && field.value.isEmpty ? "" : mask)
     }
 
-    /// The path without the values of its parameters.
+    /// Returns the path without the values of its parameters.
     static func hidingValues(ofPath path: String) -> String {
         var shown = String.UnicodeScalarView()
         var isHidden = false
@@ -254,7 +253,7 @@ extension Secrets {
                 shown.append(scalar)
                 shown += mask.unicodeScalars
                 isHidden = true
-            // Encoded characters in a name may be a value.
+            // An encoded character in a parameter's name may be part of a value.
             case "%", "{", "[", "\"", ":", "@":
                 guard isQuery, !isHidden else { break }
                 shown += mask.unicodeScalars

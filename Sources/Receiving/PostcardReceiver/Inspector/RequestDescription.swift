@@ -10,16 +10,16 @@ import PostcardServer
 /// The description of a recorded request: the response to `GET /requests/ID`.
 struct RequestDescription: Encodable {
     let summary: RequestSummary
-    /// The address of the client; for a request through a trusted proxy, the address that the proxy names.
+    /// The address of the client. For a request through a trusted proxy, the address that the proxy reports.
     let client: String?
     let headers: [[String]]
     let parts: [Part]
     let problems: [Problem]
     let body: Body
     let curl: Curl
-    /// The `postcard send` command that sends the same parts; `nil` if not all parts are known.
+    /// The `postcard send` command that sends the parts of the form again; `nil` if some parts are unknown.
     let send: String?
-    /// Whether values that may not be harmless are left out.
+    /// Whether possibly sensitive values are left out.
     let valuesHidden: Bool
 
     struct Part: Encodable {
@@ -37,36 +37,36 @@ struct RequestDescription: Encodable {
     struct Problem: Encodable, Sendable {
         let code: String
         let severity: String
-        /// The start from which the offset counts: `head` or `body`.
+        /// The part of the request that contains the offset: `head` or `body`.
         let place: String
         let offset: Int64?
-        /// The number of wrong bytes, from the offset on.
+        /// The number of wrong bytes, beginning at the offset.
         let length: Int
         let part: Int?
         let message: String
         let fix: String?
-        /// Why servers refuse or misread the problem.
+        /// The reason why servers refuse or misread the form.
         let reason: String?
         let swift: String?
         /// The bytes around the offset; `nil` if they were not recorded.
         var around: Bytes?
-        /// The number of places with the same problem, including the place described here.
+        /// The number of places with the same problem, including this place.
         let count: Int
-        /// The first of the other places with the same problem.
+        /// The first of the further places with the same problem.
         let also: [Place]
-        /// The problems that follow from this problem, by kind.
+        /// The problems that this problem causes, grouped by kind.
         let consequences: [Consequence]
-        /// The number of other problems that follow from this problem.
+        /// The number of caused problems that are missing in `consequences`.
         let otherConsequences: Int
     }
 
-    /// Problems of one kind that follow from another problem.
+    /// Problems of one kind that another problem causes.
     struct Consequence: Encodable, Sendable {
         let code: String
-        /// The message of the first problem.
+        /// The message of the first problem of this kind.
         let message: String
         let count: Int
-        /// The first places of the problems.
+        /// The places of the first problems of this kind.
         let places: [Place]
     }
 
@@ -75,7 +75,7 @@ struct RequestDescription: Encodable {
         let part: Int?
     }
 
-    /// Consecutive bytes of the body, with their offset.
+    /// Consecutive bytes of the body, with the offset of the first.
     struct Bytes: Encodable, Sendable {
         let offset: Int64
         let base64: Data
@@ -83,7 +83,7 @@ struct RequestDescription: Encodable {
 
     struct Body: Encodable {
         let length: Int64
-        /// Whether the whole body was read.
+        /// Whether the receiver read the whole body.
         let complete: Bool
         let first: Bytes?
         let last: Bytes?
@@ -91,13 +91,13 @@ struct RequestDescription: Encodable {
 
     struct Curl: Encodable {
         let line: String
-        /// Whether the command line sends exactly the same bytes.
+        /// Whether the command sends exactly the bytes of the recorded request.
         let exact: Bool
-        /// Whether the command line sends all parts of the form. Some parts of a refused form may not have been read.
+        /// Whether the command sends all parts of the form. The receiver may not have read all parts of a refused form.
         let complete: Bool
     }
 
-    /// - Parameter showsValues: Whether values that may not be harmless are shown.
+    /// - Parameter showsValues: Whether possibly sensitive values are shown.
     init(_ recorded: RecordedRequest, showsValues: Bool) {
         let request = showsValues ? recorded : recorded.hidingValues
         valuesHidden = !showsValues
@@ -141,7 +141,7 @@ struct RequestDescription: Encodable {
 }
 
 extension RecordedRequest {
-    /// Whether all parts of the form were read and are known.
+    /// Whether all parts of the form were read and recorded.
     fileprivate var isReadWhole: Bool {
         if case .refused = outcome { return false }
         return notes.body.isComplete && notes.parts.count == notes.partCount
@@ -149,11 +149,10 @@ extension RecordedRequest {
 }
 
 extension CurlCommand {
-    /// The maximum size of a body that becomes part of the command line, which must be short enough to paste.
+    /// The maximum size, in bytes, of a body in the command line, which must be short enough to paste.
     private static let maximumExactBytes = 16 << 10
 
-    /// The command that repeats a request. It has the bytes of the body if they are few and known, or else the form's
-    /// parts.
+    /// Makes the command that repeats a request, with the bytes of a small recorded body, or else the form's parts.
     init(_ request: RecordedRequest) {
         self.init(url: "\(request.scheme)://\(request.host)\(request.path)", method: request.method)
         fields = request.fields.filter { !Self.isMasked($0) }
@@ -186,14 +185,14 @@ extension CurlCommand {
             })
     }
 
-    /// The command line for `postcard send`, which uses curl's grammar; `nil` if not all parts are known.
+    /// The command line for `postcard send`, which has curl's grammar; `nil` if some parts are unknown.
     static func sendLine(_ request: RecordedRequest) -> String? {
         let parts = request.notes.parts
         guard !parts.isEmpty, parts.count == request.notes.partCount, !parts.contains(where: { $0.name.contains("=") })
         else { return nil }
         var command = CurlCommand(request)
         command.content = self.parts(of: request)
-        // `postcard send` does not accept these two forms of curl.
+        // `postcard send` does not accept curl's two forms of a header field without a value.
         command.fields.removeAll { $0.value.isEmpty }
         let curl = (["curl"] + options(forURL: command.url)).joined(separator: " ")
         return "postcard send" + command.line.dropFirst(curl.count)
@@ -204,23 +203,23 @@ extension CurlCommand {
     }
 }
 
-/// A request's entry in the list of `GET /requests`.
+/// The summary of a request in the list of `GET /requests`.
 struct RequestSummary: Encodable, Sendable {
     let id: String
     let received: Date
     let method: String
     let path: String
-    /// The status of the response; `nil` if the connection was closed before the response.
+    /// The status of the response; `nil` if the connection was closed before a response was sent.
     let status: Int?
     /// The code of the refusal; `nil` if the request was not refused.
     let code: String?
-    /// What the refusal is about, in a few words; `nil` if the request was not refused.
+    /// A short title of the refusal; `nil` if the request was not refused.
     let title: String?
-    /// The identifier of the upload that the request became; `nil` if there is none.
+    /// The identifier of the upload that the request created; `nil` if the request created none.
     let upload: String?
-    /// The number of bytes of the body that were read.
+    /// The number of bytes of the body that the receiver read.
     let bytes: Int64
-    /// The Content-Length of a body of which less was read.
+    /// The Content-Length of the body, if the receiver read fewer bytes.
     let declaredBytes: Int64?
     let partCount: Int
     let milliseconds: Int
@@ -229,12 +228,12 @@ struct RequestSummary: Encodable, Sendable {
         id = String(request.id)
         received = request.received
         method = request.method
-        // The list shows no other values.
+        // The list shows no values, except harmless ones.
         path = Secrets.hidingValues(ofPath: request.path)
         status = request.status
         if case .refused(let problem) = request.outcome {
             code = problem.code
-            // A code that the Doctor does not explain is its own title.
+            // If PostcardDoctor has no explanation for a code, the code is its own title.
             let known = FormProblem.Code(rawValue: problem.code)?.title
             title = known.flatMap { $0 == problem.code ? nil : $0 } ?? problem.title
         } else {
@@ -249,17 +248,17 @@ struct RequestSummary: Encodable, Sendable {
     }
 }
 
-/// Responds to requests for the recorded requests.
+/// Responds to `GET /requests`.
 ///
 /// | request | response |
 /// | --- | --- |
 /// | `GET /requests` | `{"requests":[entry…]}`, newest first |
 /// | `GET /requests/ID` | the entry with header fields, parts, problems, the recorded bytes and a line for curl |
-/// | `GET /requests/ID?values=shown` | the same, with values that may not be harmless |
+/// | `GET /requests/ID?values=shown` | the same, with possibly sensitive values |
 struct RequestReading: Sendable {
     let inspector: RequestInspector
     let budget: ResponseBudget
-    /// The store, if other receivers may delete its uploads; `nil` otherwise.
+    /// The store, if other receivers may delete uploads in it; `nil` otherwise.
     let shared: (any UploadStore)?
 
     private struct Listing: Encodable {
@@ -270,7 +269,7 @@ struct RequestReading: Sendable {
         try respond(with: Listing(requests: inspector.requests.map(RequestSummary.init)), on: connection)
     }
 
-    /// - Throws: ``UploadProblem`` if the request is no longer recorded, or the store fails.
+    /// - Throws: ``UploadProblem`` if the request is no longer recorded, or if the store fails.
     func request(
         id: String?, showsValues: Bool, on connection: UploadConnection?, logger: Logger
     ) async throws -> Response {

@@ -5,7 +5,7 @@ import PostcardReception
 import PostcardServer
 import Synchronization
 
-/// Records the last requests of all clients.
+/// Records the latest requests of all clients.
 final class RequestInspector: Sendable {
     private struct State {
         var requests = SharedHistory<RecordedRequest>()
@@ -19,33 +19,32 @@ final class RequestInspector: Sendable {
     private let captures = Atomic<Int>(0)
     private let wholeBytes = Atomic<Int>(0)
 
-    /// - Parameter onRecorded: Called with each request after it was recorded.
+    /// - Parameter onRecorded: Called after each recorded request.
     init(options: InspectionOptions, onRecorded: @escaping @Sendable (RequestSummary) -> Void) {
         self.options = options
         self.onRecorded = onRecorded
     }
 
-    /// The number of bytes that are recorded of each end of a body. It becomes smaller if many requests are in
-    /// progress.
+    /// The maximum number of bytes recorded at each end of a body. It shrinks if many requests are in progress.
     var maximumEndBytes: Int {
         min(options.maximumEndBytes, max(share / 2, 1))
     }
 
-    /// The number of bytes that each request in progress may keep. Half of all bytes are for bodies that are kept as a
-    /// whole, and half for the ends of bodies.
+    /// The number of bytes that each request in progress may keep. Half of the memory is for whole bodies, and half for
+    /// the ends of other bodies.
     private var share: Int { options.maximumBytes / (2 * max(captures.load(ordering: .relaxed), 1)) }
 
-    /// The maximum size of a body that is kept as a whole. It becomes smaller if many requests are in progress.
+    /// The maximum size of a body that is kept whole. The maximum shrinks if many requests are in progress.
     ///
     /// - Parameter held: The number of bytes that are kept of the body.
     func maximumWholeBytes(holding held: Int) -> Int {
         min(share, options.maximumBytes / 2 - (wholeBytesInProgress - held))
     }
 
-    /// The number of bytes that are kept of all bodies in progress that are kept as a whole.
+    /// The total size, in bytes, of the bodies in progress that are kept whole.
     var wholeBytesInProgress: Int { wholeBytes.load(ordering: .relaxed) }
 
-    /// Counts bytes of bodies that are kept as a whole. A negative number means that they are no longer kept.
+    /// Counts bytes of bodies that are kept whole. A negative number means that bytes were released.
     func holds(_ bytes: Int) { wholeBytes.add(bytes, ordering: .relaxed) }
 
     func recordingBegins() { captures.add(1, ordering: .relaxed) }
@@ -65,7 +64,7 @@ final class RequestInspector: Sendable {
         if let kept { onRecorded(RequestSummary(kept)) }
     }
 
-    /// Removes the record of the request that brought a deleted upload.
+    /// Removes the record of the request that created a deleted upload.
     func forget(_ upload: UploadID) {
         state.withLock { state in
             state.deleted.insert(upload)
@@ -81,19 +80,19 @@ final class RequestInspector: Sendable {
     }
 }
 
-/// How much of the last requests is recorded. The record is in memory, and is lost when the receiver ends. If there are
-/// too many requests, the address with most requests loses its oldest.
+/// Limits of the recorded requests, which are kept in memory until the receiver ends. If there are too many requests,
+/// the oldest request of the address with the most requests is removed.
 public struct InspectionOptions: Sendable, Hashable {
-    /// The maximum number of recorded requests. Defaults to the last 200.
+    /// The maximum number of recorded requests. Defaults to 200.
     public var maximumRequests = 200
 
-    /// The number of bytes that are recorded at the beginning of a refused body, and at its end. Defaults to 64 KiB.
+    /// The number of bytes recorded at each end of a refused body. Defaults to 64 KiB.
     public var maximumEndBytes = 64 << 10
 
-    /// The maximum size of all recorded bodies and headers together, in bytes. Defaults to 8 MiB.
+    /// The maximum total size of all recorded bodies and headers, in bytes. Defaults to 8 MiB.
     public var maximumBytes = 8 << 20
 
-    /// The maximum number of parts of a form that are described. Defaults to the first 200.
+    /// The maximum number of parts that are described for each form. Defaults to 200.
     public var maximumParts = 200
 
     /// Makes options with the default values.
@@ -101,20 +100,19 @@ public struct InspectionOptions: Sendable, Hashable {
 }
 
 /// The uploads of the latest events of one kind, such as deletions. A client can delete an upload before the request
-/// that brought the upload has ended. Later results of that request are therefore compared with these uploads.
+/// that created it has ended, so later results of that request are checked against these uploads.
 struct RecentUploads: Sendable {
-    /// The uploads, oldest first.
     private var ordered: [UploadID] = []
     private var known: Set<UploadID> = []
 
-    /// The maximum number of uploads that are kept.
+    /// The maximum number of uploads in the collection.
     private static let maximum = 1000
 
     func contains(_ id: UploadID) -> Bool { known.contains(id) }
 
     /// Adds an upload.
     ///
-    /// - Returns: Whether the upload was not there yet.
+    /// - Returns: Whether the upload was new.
     @discardableResult
     mutating func insert(_ id: UploadID) -> Bool {
         guard known.insert(id).inserted else { return false }
@@ -124,12 +122,12 @@ struct RecentUploads: Sendable {
     }
 }
 
-/// Records requests that have a body or use the path of forms, whether or not they are refused. The middleware runs
-/// before all middleware that may refuse a request.
+/// Records all requests that have a body or use the upload path, even if they are refused. The middleware must precede
+/// all middleware that may refuse a request.
 struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
     let inspector: RequestInspector
     let uploadPath: String
-    /// The scheme for curl: `http` or `https`.
+    /// The scheme in the command for curl: `http` or `https`.
     let scheme: String
 
     func handle(
@@ -150,7 +148,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         var observed = request
         observed.body = RequestBody(asyncSequence: ObservedBody(recorder: recorder))
         connection?.report.observer = recorder
-        // The client may leave the response unread for a long time.
+        // The recorder is removed before the response is sent, because the client may read the response slowly.
         defer { connection?.report.observer = nil }
         func keep(_ outcome: RecordedRequest.Outcome, _ notes: RequestRecorder.Notes) {
             let kept = RecordedRequest(
@@ -165,7 +163,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
                 recorder.finish(keepsBody: response.status.kind != .successful))
             return response
         } catch let problem as UploadProblem {
-            // If a route refused the form, it has already asked for the refusal.
+            // If a route refused the form, it has already called `refusal(for:)`.
             _ = await recorder.refusal(for: problem)
             keep(.refused(problem), recorder.finish(refusedFor: problem, keepsBody: true))
             throw problem
@@ -175,7 +173,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         }
     }
 
-    /// Responds to a request that is only recorded if it is refused access.
+    /// Responds to a request that is only recorded if access is refused.
     private func recordingRefusals(
         _ request: Request, _ connection: UploadConnection?, _ context: Context,
         _ next: @concurrent (Request, Context) async throws -> Response
@@ -191,10 +189,10 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         }
     }
 
-    /// Whether the path for forms is also the path of the records or of the page, which are read with GET and HEAD.
+    /// Whether the upload path is also the path of the records or of the page, which clients read with GET and HEAD.
     private var isReadingPath: Bool { [UploadRecord.readingPath, "/"].contains(uploadPath) }
 
-    /// Whether a request is recorded in any case. This includes forms that were posted to a wrong path.
+    /// Whether a request is always recorded, such as a form that was posted to a wrong path.
     private func isRecorded(_ request: Request) -> Bool {
         switch request.method {
         case .post, .put, .patch: true

@@ -11,18 +11,18 @@ final class RequestRecorder: FormObserver {
     private struct State {
         var body = RecordedBody.Builder()
         var isComplete = false
-        /// Whether the body has ended with an error. It then seems to end once more.
+        /// Whether reading the body has failed. Afterwards, the body seems to end a second time.
         var hasBrokenOff = false
         var parts: [RecordedPart] = []
         var partBytes = 0
         var partCount = 0
-        /// Whether the latest part is in `parts`, as its last element.
+        /// Whether the latest part is the last element of `parts`.
         var isPartRecorded = false
         var warnings: [FormProblem] = []
         var warningCounts: [FormProblem.Code: Int] = [:]
-        /// The offset up to which the form was read.
+        /// The offset in the body up to which the form was read.
         var readTo: Int64 = 0
-        /// The byte ranges of the contents of secret parts. The last part may not be complete.
+        /// The byte ranges of the contents of secret parts. The last range grows while its part is read.
         var secrets: [Range<Int64>] = []
         var isInSecret = false
         /// The diagnosis of a refused request, and the recorded body.
@@ -38,18 +38,18 @@ final class RequestRecorder: FormObserver {
             FindingGroup.groups(of: warnings.map { Finding($0) }, counts: warningCounts)
         }
 
-        /// Whether an offset is inside a secret, or may be.
+        /// Whether an offset is, or may be, inside a secret.
         func maybeSecret(at offset: Int64) -> Bool {
             offset > readTo || secrets.contains { $0.contains(offset) || $0.upperBound == offset }
         }
     }
 
-    /// The recorded facts about a request.
+    /// What was recorded about a request.
     struct Notes {
         var body: RecordedBody
         var parts: [RecordedPart]
         let partCount: Int
-        /// The problems, one for each kind. The bytes that they show belong to the body.
+        /// The problems, one of each kind, with the bytes of the body around them.
         let problems: [RequestDescription.Problem]
 
         static let none = Notes(body: .none, parts: [], partCount: 0, problems: [])
@@ -63,17 +63,17 @@ final class RequestRecorder: FormObserver {
     private let inspector: RequestInspector
     private let reader: Reader
     private let headerFields: HTTPFields
-    /// Whether the body may be kept. The body of an append may begin in the middle of a secret.
+    /// Whether the body may be recorded. The body of an append may begin in the middle of a secret.
     private let keepsBody: Bool
     private let state = Mutex(State())
 
-    /// The maximum length of a recorded text, enough for a message.
+    /// The maximum length of a recorded text, in bytes: enough for a short message.
     private static let maximumTextBytes = 1 << 10
-    /// The maximum number of warnings of one kind. The first is shown in full; the others only add their places.
+    /// The maximum number of recorded warnings of one kind. Only the first is shown in full; others add their places.
     private static let maximumWarningsOfAKind = FindingGroup.Places.maximum + 1
 
-    /// - Parameter inspector: The inspector that keeps the request. All requests in progress together use about as much
-    ///   memory as the requests that it has recorded.
+    /// - Parameter inspector: The inspector that keeps the record. The records of all requests in progress use about as
+    ///   much memory as the finished records.
     init(_ request: Request, for inspector: RequestInspector) {
         options = inspector.options
         self.inspector = inspector
@@ -112,7 +112,7 @@ final class RequestRecorder: FormObserver {
         return chunk
     }
 
-    /// Whether the client sends the rest of the body in any case, and the body fits in its recorded ends.
+    /// Whether the client sends the complete body in any case, and the body is short enough to be recorded.
     private var isShort: Bool {
         guard headerFields[.expect] == nil, let length = headerFields[.contentLength].flatMap({ Int($0) }) else {
             return false
@@ -120,10 +120,10 @@ final class RequestRecorder: FormObserver {
         return length <= options.maximumEndBytes
     }
 
-    /// Reads the rest of a body after a refusal, as long as it would be recorded. Most refused bodies are short and
+    /// Reads the unread bytes of a refused body, as long as they would be recorded. Most refused bodies are short and
     /// have already arrived, and a complete body is easier to explain.
     private func readRest() async {
-        // If the body breaks off, the bytes that arrived are recorded.
+        // If the body ends with an error, the bytes received before it are recorded.
         while hasRoom, let chunk = try? await next() { _ = chunk }
     }
 
@@ -181,12 +181,12 @@ final class RequestRecorder: FormObserver {
 
     /// Examines the body of a refused request, once.
     ///
-    /// - Returns: The refusal that the client receives: the cause of the parser's problem, if the cause was found.
+    /// - Returns: The refusal that the client receives: the cause of the parser's problem, if a cause was found.
     func refusal(for problem: UploadProblem) async -> UploadProblem {
         guard state.withLock({ $0.examined == nil }) else { return problem }
         if isShort, problem.isOfTheForm { await readRest() }
         let recorded = state.withLock { $0 }
-        // The lock is not held meanwhile, because examining a large body takes some time.
+        // The lock is released during the examination, because a large body takes some time.
         let examined = examine(recorded, problem)
         state.withLock { state in
             state.examined = examined
@@ -211,7 +211,7 @@ final class RequestRecorder: FormObserver {
             .hidingSecrets(state.maybeSecret)
     }
 
-    /// Releases the bytes of the body.
+    /// Releases the recorded bytes of the body.
     private func release(_ state: inout State) {
         inspector.holds(-state.body.wholeBytes)
         state.body = state.body.withoutBytes
@@ -220,7 +220,7 @@ final class RequestRecorder: FormObserver {
     /// Ends the recording.
     ///
     /// - Parameters:
-    ///   - refusal: The refusal of the request, if it was refused. ``refusal(for:)`` must have been called before.
+    ///   - refusal: The refusal of the request, if it was refused. Call ``refusal(for:)`` first.
     ///   - keepsBody: Whether the body is recorded, or only its length.
     func finish(refusedFor refusal: UploadProblem? = nil, keepsBody: Bool) -> Notes {
         let recorded = state.withLock { state in
@@ -244,15 +244,14 @@ final class RequestRecorder: FormObserver {
 }
 
 extension UploadProblem {
-    /// Whether the problem is about the form, and not about the client or its connection.
+    /// Whether the problem concerns the form, and not the client or its connection.
     fileprivate var isOfTheForm: Bool { [400, 404, 405, 415, 422].contains(status.code) }
 }
 
 extension RequestRecorder {
-    /// The body of the request. It can be read only once, so that all readers share one iterator.
+    /// The body of the request. All readers share one iterator, because the body can be read only once.
     ///
-    /// Unchecked: only one task handles a request. It first reads the body to receive the form, and then to record the
-    /// rest.
+    /// Unchecked: a single task handles a request. It reads the body as a form, and then the remaining bytes.
     fileprivate final class Reader: @unchecked Sendable {
         private var iterator: RequestBody.AsyncIterator?
         private let body: RequestBody
@@ -270,7 +269,7 @@ extension RequestRecorder {
     }
 }
 
-/// A request's body that passes its bytes to a recorder. The recorder can read the rest after the form's reader.
+/// A request's body that passes its bytes to a recorder. The recorder can continue after the form's reader has stopped.
 struct ObservedBody: AsyncSequence, Sendable {
     let recorder: RequestRecorder
 

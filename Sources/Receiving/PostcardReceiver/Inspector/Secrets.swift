@@ -5,50 +5,51 @@ import PostcardServer
 
 /// Masks the secrets of a request in logs and in the inspector.
 ///
-/// A value is a secret if the name of its header field, parameter or part says so, or if it begins like credentials.
-/// Names are split into words, so that `X-Api-Key`, `apiKey` and `api_key` are the same. In case of doubt, the value is
-/// masked. Values that grant no access stay visible, such as `Idempotency-Key`, `X-Request-Id` or `Sec-WebSocket-Key`.
+/// A value is a secret if its name (of a header field, a parameter or a part) sounds secret, or if it begins like
+/// credentials. Names are split into words, so that `X-Api-Key`, `apiKey` and `api_key` are the same. In case of doubt,
+/// the value is masked. Values that grant no access stay visible, such as `Idempotency-Key`, `X-Request-Id` or
+/// `Sec-WebSocket-Key`.
 enum Secrets {
     /// The text that replaces a secret.
     static let mask = "***"
 
-    /// The most frequent harmless names. They are compared before a name is split into words.
+    /// The most frequent harmless names. They are checked first, because splitting a name into words is slow.
     private static let harmlessNames = [
         "name", "filename", "content-disposition", "content-type", "content-length", "boundary", "host", "user-agent",
         "accept", "accept-encoding", "accept-language", "connection", "transfer-encoding", "expect", "origin", "date",
         "charset",
     ]
 
-    /// Pieces of names that mean a secret anywhere, even inside a word.
+    /// Fragments that make a name secret, even inside a word.
     private static let secretPieces = [
         "authoriz", "authenticat", "token", "secret", "password", "passwd", "passwort", "passphrase", "passcode",
         "credential", "cookie", "session", "csrf", "xsrf", "jwt", "dpop", "signature", "apikey", "accesskey", "authkey",
         "privatekey", "signingkey", "encryptionkey", "subscriptionkey", "masterkey", "비밀번호", "암호",
     ].map { Array($0.utf8) }
 
-    /// Words in names that mean a secret: `auth`, but not `author`.
+    /// Words that make a name secret. They must match a whole word: `auth` does not match `author`.
     private static let secretWords = [
         "auth", "oauth", "bearer", "pass", "pwd", "pw", "psw", "pin", "otp", "totp", "psk", "sig", "sas", "hmac", "sid",
         "saml", "assertion", "cvc", "cvv",
     ].map { Array($0.utf8) }
 
-    /// Words before `key` that make it harmless.
+    /// Words that make a following `key` harmless.
     private static let plainKeys: Set<String> = [
         "idempotency", "socket", "websocket", "cache", "surrogate", "sort", "partition", "primary", "foreign", "object",
         "public", "row", "group", "routing", "dedup", "deduplication", "translation",
     ]
-    /// Words after `key` that make it harmless.
+    /// Words that make a preceding `key` harmless.
     private static let keyProperties: Set<String> = ["id", "name", "type", "size", "length", "count", "algorithm"]
 
-    /// Words before `code` that make it a secret, unlike `zip`.
+    /// Words that make a following `code` secret. After other words, such as `zip`, a code is harmless.
     private static let secretCodes: Set<String> = [
         "access", "activation", "backup", "confirmation", "device", "invitation", "invite", "login", "recovery",
         "reset", "security", "sms", "unlock", "verification", "verify",
     ]
 
-    /// Whether the value of a header field, a parameter or a part may grant access.
+    /// Whether values with this name may grant access. The name is that of a header field, a parameter or a part.
     static func isSecret(_ name: some StringProtocol) -> Bool {
-        // A longer name would keep the receiver busy: combining characters take time by the square of their number.
+        // A longer name would keep the receiver busy: combining characters take quadratic time.
         let count = name.utf8.count
         guard count <= longestName else { return true }
         let isHarmless = harmlessNames.contains { $0.utf8.count == count && name.utf8.isEqualIgnoringCase($0.utf8) }
@@ -76,16 +77,15 @@ enum Secrets {
     private static let key = Array("key".utf8)
     private static let code = Array("code".utf8)
 
-    /// The words of a name in lower case. Characters other than letters separate words, and a capital letter begins a
-    /// word.
+    /// The words of a name in lower case. A word ends at a character that is not a letter, and before a capital letter.
     ///
-    /// The type works on bytes, because the client decides how many names a request has.
+    /// The type works on bytes for speed, because clients may send many names.
     private struct NameWords {
-        /// All words in a row, without separators.
+        /// All words, joined without separators.
         private(set) var joined: [UInt8] = []
         private(set) var ranges: [Range<Int>] = []
 
-        /// - Parameter name: The name, after folding.
+        /// - Parameter name: The name, after ``Secrets/folded(_:)``.
         init(_ name: String) {
             let bytes = Array(name.utf8)
             var start = 0
@@ -121,8 +121,7 @@ enum Secrets {
 // MARK: - Texts
 
 extension Secrets {
-    /// The value of a header field, masked if it is a secret. If the value is a URL, only the secrets in the URL are
-    /// masked.
+    /// The value of a header field, masked if it is a secret. In a URL, only its secrets are masked.
     static func masked(_ value: String, of name: some StringProtocol) -> String {
         if isSecret(name) || beginsWithCredentials(value.utf8) { return mask }
         return name.utf8.isEqualIgnoringCase("host".utf8) ? masked(authority: value) : masked(path: value)
@@ -135,7 +134,7 @@ extension Secrets {
     }
 
     /// Masks user information, values of secret parameters, and paths of unfinished uploads. The text may be a path, a
-    /// URL, or any text with paths or URLs.
+    /// URL, or any text that contains paths or URLs.
     static func masked(path: String) -> String {
         // A longer text would keep the receiver busy.
         let mostBytes = 8 << 10
@@ -155,7 +154,7 @@ extension Secrets {
             masked += rest[..<value]
             rest = rest[value...]
             let hasCredentials = beginsWithCredentials(rest.utf8)
-            // Credentials contain blanks.
+            // Credentials may contain blanks.
             let end =
                 hasCredentials
                 ? rest.utf8.firstIndex { "&#".utf8.contains($0) } ?? rest.endIndex
@@ -166,13 +165,13 @@ extension Secrets {
         return masked + rest
     }
 
-    /// The text with percent-encoding decoded. A text with an invalid escape is not changed.
+    /// Returns the text with its percent-encoding decoded. A text with an invalid escape is returned unchanged.
     static func decoded(_ text: some StringProtocol) -> String {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
         return text.removingPercentEncoding?.streamSafe ?? String(text)
     }
 
-    // Scalars are compared, because characters take much longer and the values of all header fields are searched.
+    // Scalars are faster to compare than characters, and the values of all header fields are searched.
     private static func separatesParameters(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar {
         case "?", "&", "#", ";", ",", "\"", "'", "<", "(": true
@@ -184,8 +183,7 @@ extension Secrets {
         scalar.isASCII ? scalar == " " || ("\t"..."\r").contains(scalar) : scalar.properties.isWhitespace
     }
 
-    /// The end of a parameter's value. A secret ends at the last possible place, another value where another parameter
-    /// may begin.
+    /// The end of a parameter's value: the last possible end for a secret, or else the start of the next parameter.
     private static func endOfValue(_ rest: Substring, isSecret: Bool) -> Substring.Index {
         let quote = UInt8(ascii: "\"")
         if isSecret, rest.utf8.first == quote {
@@ -200,7 +198,7 @@ extension Secrets {
         } ?? rest.endIndex
     }
 
-    /// The value of a parameter with its secrets masked. It may be a percent-encoded URL with parameters of its own.
+    /// Masks the secrets in the value of a parameter, which may be a percent-encoded URL with its own parameters.
     private static func maskedAddress(_ value: Substring, depth: Int) -> String {
         let (mostDepth, mostBytes) = (3, 4096)
         guard value.utf8.contains(UInt8(ascii: "%")) else { return String(value) }
@@ -212,7 +210,7 @@ extension Secrets {
         return masked(address, depth: depth + 1) == address ? String(value) : mask
     }
 
-    /// The text with user information masked, which comes before the host (RFC 3986 §3.2.1).
+    /// Returns the text with its user information masked. User information precedes the host (RFC 3986 §3.2.1).
     private static func maskingUserInformation(_ text: String) -> String {
         guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
         var masked = ""
@@ -237,10 +235,9 @@ extension Secrets {
         }
     }
 
-    /// The path with the identifier of an unfinished upload masked: anyone who knows it can resume or discard the
-    /// upload.
+    /// Masks the identifier of an unfinished upload, with which anyone can resume or discard the upload.
     private static func maskingResumption(_ path: String) -> String {
-        // The values of most header fields are shorter.
+        // The values of most header fields are too short to contain an identifier.
         guard path.utf8.count >= ResumptionID.length else { return path }
         let names = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard names.contains(where: isResumption) else { return path }
@@ -252,11 +249,11 @@ extension Secrets {
     }
 }
 
-// A name or a value can be written in several ways that a person or a server reads as the same.
+// A name or a value can be written in several ways that a person or a server reads alike.
 
 extension Secrets {
-    /// The name as a person reads it: without percent-encoding, escapes of JSON, marks and invisible characters.
-    /// Letters that look like Latin letters, such as full-width or Cyrillic ones, become Latin letters.
+    /// Returns the name as a person reads it: without percent-encoding, JSON escapes, marks and invisible characters.
+    /// Letters that look like Latin letters, such as full-width or Cyrillic letters, become Latin letters.
     static func folded(_ name: some StringProtocol) -> String {
         let bytes = unescaped(Array(name.utf8))
         guard bytes.contains(where: { $0 >= 0x80 }) else { return String(decoding: bytes, as: UTF8.self) }
@@ -270,7 +267,7 @@ extension Secrets {
         return String(letters).precomposedStringWithCanonicalMapping
     }
 
-    /// Decodes escapes such as `%70` and `\u0070`, even if they are nested. Other text is kept.
+    /// Decodes escapes such as `%70` and `\u0070`, even nested ones. Other text is returned unchanged.
     private static func unescaped(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         for _ in 0..<mostNested {
@@ -299,7 +296,7 @@ extension Secrets {
         return values.count == 4 ? Unicode.Scalar(values.reduce(UInt32(0)) { $0 << 4 | UInt32($1) }) : nil
     }
 
-    /// Letters of other alphabets, each with the Latin letter that it looks like (Unicode Technical Standard #39).
+    /// Non-Latin letters, each with the Latin letter that it resembles (Unicode Technical Standard #39).
     private static let lookalikes: [Unicode.Scalar: Unicode.Scalar] = {
         let pairs =
             "аaсcеeһhіiјjкkмmнhоoрpѕsтtуyхxԁdԛqԝwвbгrАAВBЕEКKМMНHОOРPСCТTУYХXІIЈJЅSԚQԜW"
@@ -314,27 +311,27 @@ extension Secrets {
 
     // MARK: - Credentials
 
-    /// The authentication schemes of requests.
+    /// Authentication schemes.
     private static let schemes: Set<String> = [
         "bearer", "basic", "digest", "negotiate", "ntlm", "dpop", "hoba", "mutual", "oauth", "gnap", "privatetoken",
         "concealed", "scram-sha-1", "scram-sha-256", "vapid", "hawk", "apikey", "api-key", "token", "signature",
         "sharedkey", "sharedaccesssignature", "aws", "aws4-hmac-sha256",
     ]
 
-    /// The authentication schemes that are also words at the beginning of sentences.
+    /// Authentication schemes that are also common words at the beginning of sentences.
     private static let wordSchemes: Set<String> = [
         "digest", "negotiate", "mutual", "token", "signature", "concealed", "aws",
     ]
 
-    /// Whether a value begins like the value of `Authorization`, with a scheme and credentials (RFC 9110 §11.4), under
-    /// any name. The blank between them may be encoded as in a URL or a form.
+    /// Whether a value begins with a scheme and credentials, like `Authorization` (RFC 9110 §11.4). The blank between
+    /// them may be encoded as in a URL or a form.
     static func beginsWithCredentials(_ value: some Collection<UInt8>) -> Bool {
         let start = value.prefix(longestStart).drop { " \t\r\n\"'".utf8.contains($0) }
         let word = start.prefix { byte in
             byte == UInt8(ascii: "-") || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
                 || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
         }
-        // Most values end with the word, or continue with another character.
+        // In most values, the first word is not followed by a blank.
         guard word.endIndex < start.endIndex, " \t+%".utf8.contains(start[word.endIndex]) else { return false }
         let scheme = String(decoding: word.prefix(32), as: UTF8.self).lowercased()
         guard schemes.contains(scheme) else { return false }
@@ -351,7 +348,7 @@ extension Secrets {
         }
         guard rest.count < count, let first = rest.first, first > 0x20 else { return false }
         guard wordSchemes.contains(scheme) else { return true }
-        // Credentials are one word (token68), or parameters.
+        // Credentials are a single word (token68), or parameters.
         let credentials = rest.prefix { $0 > 0x20 && !"\"'<&".utf8.contains($0) }
         return credentials.endIndex == rest.endIndex || credentials.contains(UInt8(ascii: "="))
             || !" \t".utf8.contains(rest[credentials.endIndex])

@@ -24,7 +24,7 @@ struct MetricsPage: Sendable {
             body: ResponseBody(byteBuffer: ByteBuffer(string: collector.text)))
     }
 
-    /// Measures the values that are not counted when they change.
+    /// Updates the gauges, whose values are read on request.
     private func measure() async {
         set(.startTime, started.timeIntervalSince1970)
         set(.fileWorkWaiting, Double(waitingFileWork))
@@ -47,8 +47,8 @@ struct MetricsPage: Sendable {
 
 /// Collects the metrics of one receiver, for `GET /metrics`.
 ///
-/// Only the metrics that the receiver makes with this factory are collected. The factory of the process, which an app
-/// chooses with `MetricsSystem.bootstrap`, gets the same metrics.
+/// Only metrics that were made with this factory are collected. The factory of the process, which an app chooses with
+/// `MetricsSystem.bootstrap`, receives the same metrics.
 final class MetricsCollector: MetricsFactory {
     /// A metric with all combinations of its labels.
     private struct Family {
@@ -58,11 +58,10 @@ final class MetricsCollector: MetricsFactory {
 
     private let families = Mutex<[String: Family]>([:])
 
-    /// Makes metrics that are collected here and by the factory of the process.
+    /// A factory whose metrics are collected here and by the factory of the process.
     var withThatOfProcess: any MetricsFactory { MultiplexMetricsHandler(factories: [MetricsSystem.factory, self]) }
 
-    /// The maximum number of label combinations of a metric. Further combinations count together, under the value
-    /// `other`.
+    /// The maximum number of label combinations of a metric. Others count together, with the label value `other`.
     static let maximumSeries = 200
 
     func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
@@ -82,14 +81,14 @@ final class MetricsCollector: MetricsFactory {
         series(of: label, .histogram, dimensions) { HistogramSeries(HistogramSeries.seconds) }
     }
 
-    // Counted values are shown as long as the receiver runs.
+    // Metrics are shown as long as the receiver runs, even after they are destroyed.
     func destroyCounter(_ handler: any CounterHandler) {}
     func destroyMeter(_ handler: any MeterHandler) {}
     func destroyRecorder(_ handler: any RecorderHandler) {}
     func destroyTimer(_ handler: any TimerHandler) {}
 
-    /// The series for a metric and its labels. If the name belongs to another kind of metric, the new series is not
-    /// shown.
+    /// Returns the series of a metric with these labels. If the name belongs to a metric of another kind, the new
+    /// series is not shown.
     private func series<Made: Series>(
         of name: String, _ kind: Kind, _ dimensions: [(String, String)], make: () -> Made
     ) -> Made {
@@ -135,12 +134,12 @@ private struct Labels: Hashable {
         pairs = dimensions.map { [$0.0, $0.1] }.sorted { $0[0] < $1[0] }
     }
 
-    /// The labels that replace combinations beyond the maximum.
+    /// The labels for all combinations beyond the maximum.
     var others: Labels { Labels(pairs.map { ($0[0], "other") }) }
 
     func adding(_ name: String, _ value: String) -> Labels { Labels(pairs.map { ($0[0], $0[1]) } + [(name, value)]) }
 
-    /// The labels in the text format, as they follow a metric's name.
+    /// The labels in the text format, as written after a metric's name.
     var text: String {
         guard !pairs.isEmpty else { return "" }
         return "{" + pairs.map { "\($0[0])=\"\(Self.escaped($0[1]))\"" }.joined(separator: ",") + "}"
@@ -160,7 +159,7 @@ private struct Labels: Hashable {
     }
 }
 
-/// The values of a metric with the same labels.
+/// The values of a metric with one combination of labels.
 private protocol Series: Sendable {
     func write(_ name: String, _ labels: Labels, to text: inout String)
 }
@@ -193,13 +192,14 @@ private final class GaugeSeries: Series, MeterHandler, RecorderHandler {
 }
 
 private final class HistogramSeries: Series, TimerHandler, RecorderHandler {
-    /// Bounds for times in seconds, from a small form on the same machine to a large form over a slow connection.
+    /// The upper bounds of the buckets for times, in seconds: from a small form on the same machine to a large form
+    /// over a slow connection.
     static let seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800]
-    /// Bounds for sizes, from a form with texts to a video: 1 KiB to 4 GiB. Each bound is four times the one before it.
+    /// The upper bounds of the buckets for sizes: 1 KiB to 4 GiB, each four times the previous bound.
     static let bytes = (0...11).map { Double(Int64(1024) << (2 * $0)) }
 
     private struct State {
-        /// The number of values in each bucket alone. The last bucket has the values above all bounds.
+        /// The number of values in each bucket, not cumulative. The last bucket has the values above all bounds.
         var counts: [Int]
         var sum = 0.0
     }
@@ -234,7 +234,7 @@ private final class HistogramSeries: Series, TimerHandler, RecorderHandler {
     }
 }
 
-/// The number as Prometheus reads it.
+/// Formats a number for Prometheus.
 private func shown(_ value: Double) -> String {
     if let whole = Int64(exactly: value) { return String(whole) }
     if value.isNaN { return "NaN" }

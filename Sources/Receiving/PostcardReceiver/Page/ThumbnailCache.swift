@@ -1,9 +1,9 @@
 import NIOCore
 import Synchronization
 
-/// The thumbnails that were made most recently, by the digests of their files.
+/// The most recently made thumbnails, by the digests of their files.
 final class ThumbnailCache: Sendable {
-    /// The result for a file.
+    /// The result of making a thumbnail.
     enum Entry: Sendable {
         case picture(ByteBuffer)
         /// The file is not a readable picture.
@@ -19,10 +19,10 @@ final class ThumbnailCache: Sendable {
     private let maximumBytes: Int
     private let state = Mutex(State())
 
-    /// The size of an entry without its picture, in bytes.
+    /// The memory for each cached thumbnail in addition to its picture, in bytes.
     private static let entryBytes = 256
 
-    /// - Parameter maximumBytes: The maximum size of all entries together.
+    /// - Parameter maximumBytes: The maximum total size of all cached thumbnails, in bytes.
     init(maximumBytes: Int) {
         self.maximumBytes = maximumBytes
     }
@@ -35,7 +35,7 @@ final class ThumbnailCache: Sendable {
         }
     }
 
-    /// Adds an entry. If there is no room, the entries that were not used for the longest time are removed.
+    /// Adds a thumbnail. If the cache is full, the least recently used thumbnails are removed.
     func add(_ entry: Entry, for digest: String) {
         state.withLock { state in
             state.clock += 1
@@ -43,7 +43,7 @@ final class ThumbnailCache: Sendable {
                 state.bytes -= Self.size(of: known.entry)
             }
             state.bytes += Self.size(of: entry)
-            // A quarter is removed at once, because the oldest entries have to be searched for.
+            // A quarter of the cache is removed at once, because finding the oldest entries is slow.
             guard state.bytes > maximumBytes else { return }
             for (digest, old) in state.entries.sorted(by: { $0.value.used < $1.value.used }) {
                 guard state.bytes > maximumBytes / 4 * 3 else { return }
@@ -53,7 +53,7 @@ final class ThumbnailCache: Sendable {
         }
     }
 
-    /// The size of all entries, in bytes.
+    /// The total size of all cached thumbnails, in bytes.
     var bytes: Int { state.withLock(\.bytes) }
 
     private static func size(of entry: Entry) -> Int {

@@ -11,8 +11,8 @@ import SystemPackage
 
 /// Responds to `GET /uploads/ID/files/N/thumbnail` with a small JPEG, for the page.
 ///
-/// Anyone may have sent the files, so no picture is decoded in this process. A separate program decodes one picture at
-/// a time, with limits on its time and memory. The latest thumbnails are kept in memory.
+/// Files may come from anyone, so a separate program decodes the pictures, one at a time, with limits on its time and
+/// memory. The latest thumbnails are kept in memory.
 struct Thumbnails: Sendable {
     private let store: LocalUploadStore
     private let command: [String]
@@ -22,16 +22,15 @@ struct Thumbnails: Sendable {
 
     /// The maximum size of a thumbnail, in bytes.
     static let maximumBytes = 256 << 10
-    /// How long a picture may take. The program limits its own processor time; this limit is for a machine that gives
-    /// it none.
+    /// How long making a thumbnail may take on a busy machine. The program itself limits its processor time.
     private static let timeLimit = Duration.seconds(120)
     /// The exit status of a program that was killed.
     private static let killedStatus: Int32 = 128 + 9
-    /// How long a request may wait for its turn to make a thumbnail.
+    /// How long a request may wait until its thumbnail is made.
     private static let patience = Duration.seconds(60)
 
-    /// - Parameter command: A program and its arguments. The path of a file is added as the last argument, and the
-    ///   program writes a JPEG of the file to standard output.
+    /// - Parameter command: A program and its arguments. The path of a file is added as the last argument. The program
+    ///   writes a JPEG of the file to standard output.
     init(store: LocalUploadStore, command: [String], shares: ShareAccount, budget: ResponseBudget) {
         self.store = store
         self.command = command
@@ -84,7 +83,7 @@ struct Thumbnails: Sendable {
         return made
     }
 
-    /// Waits for a client's turn. The client loses its turn by closing the connection.
+    /// Waits until a client may make a thumbnail. The client gives up its place by closing the connection.
     private func turn(on connection: UploadConnection?) async throws -> ShareAccount.Hold {
         try await within(Self.patience, or: shares.usedUp(.thumbnails)) {
             try await shares.wait(
@@ -100,7 +99,7 @@ struct Thumbnails: Sendable {
                     command + [path.string], without: [ChildProcess.options, "AWS_"],
                     maximumOutputBytes: Self.maximumBytes + 1)
             }
-            // The system needed the memory. The thumbnail can be made another time.
+            // The system killed the program, probably because memory was low. A later request may succeed.
             guard ending.status != Self.killedStatus else {
                 throw shares.usedUp(.thumbnails)
             }

@@ -4,11 +4,11 @@ import PostcardFoundation
 import PostcardReception
 import PostcardServer
 
-/// The page at `/` and its files, which are all part of the program.
+/// The page at `/` and its files, which are compiled into the program.
 ///
-/// Without scripts, the page is a plain form. Data that clients sent is only shown by scripts, as text.
+/// Without scripts, the page is a plain form. Only scripts show data that clients sent, and only as text.
 struct WebPage: Sendable {
-    /// The features that the page offers.
+    /// The features that the page shows.
     struct Offer: Encodable, Sendable {
         let uploadPath: String
         let canRead: Bool
@@ -42,7 +42,7 @@ struct WebPage: Sendable {
         return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: pages[language] ?? ByteBuffer()))
     }
 
-    /// A file of the page.
+    /// Responds with a file of the page.
     static func asset(_ name: String?) throws(UploadProblem) -> Response {
         guard let name, let asset = assets[name] else { throw .pathNotFound }
         return Response(
@@ -51,15 +51,14 @@ struct WebPage: Sendable {
             body: ResponseBody(byteBuffer: asset.bytes))
     }
 
-    /// The Content-Security-Policy: nothing from other origins and nothing inline. Pictures that the user has chosen
-    /// are blobs.
+    /// The Content-Security-Policy: nothing from other origins or inline. Pictures that the user chooses are blobs.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
     private static let script = "text/javascript; charset=utf-8"
 
-    /// The files of the page as buffers, which all responses share.
+    /// The files of the page, as buffers that all responses share.
     private static let assets: [String: (type: String, bytes: ByteBuffer)] = [
         "page.css": ("text/css; charset=utf-8", PackageResources.page_css),
         "icon.svg": ("image/svg+xml", PackageResources.icon_svg),
@@ -86,9 +85,9 @@ struct WebPage: Sendable {
     /// A problem in the page's language. The receiver's own messages, in English, have more detail.
     struct TranslatedProblem: Codable {
         let title: String
-        /// The advice on what to write instead.
+        /// How to correct the form.
         let fix: String
-        /// Why servers refuse or misread the problem; `nil` if the title says enough.
+        /// The reason why servers refuse or misread the form; `nil` if the title is clear enough.
         let cause: String?
     }
 
@@ -117,14 +116,14 @@ struct WebPage: Sendable {
         return page
     }
 
-    /// The data for the scripts.
+    /// The data that the page passes to its scripts.
     private struct PageData: Encodable {
         let texts: [String: String]
         let offer: Offer
         let problems: [String: TranslatedProblem]?
     }
 
-    /// JSON without characters that have a meaning in HTML.
+    /// The data as JSON, without characters that have a meaning in HTML.
     private static func data(_ data: PageData) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -142,10 +141,10 @@ enum PageLanguage: String, CaseIterable {
     case english = "en"
     case korean = "ko"
 
-    /// The language that the client prefers (RFC 9110 §12.5.4), or English.
+    /// Chooses the language that the client prefers (RFC 9110 §12.5.4), or English.
     init(acceptLanguage: String?) {
         let ranges = (acceptLanguage ?? "").split(separator: ",").compactMap(Self.range)
-        // If two languages have the same weight, the first counts.
+        // Among languages of equal weight, the first is chosen.
         let best = ranges.filter { $0.weight > 0 }.reduce(nil as (language: PageLanguage, weight: Double)?) {
             best, range in
             (best?.weight ?? 0) < range.weight ? range : best

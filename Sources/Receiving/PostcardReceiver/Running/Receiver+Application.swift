@@ -8,10 +8,10 @@ import PostcardServer
 import ServiceLifecycle
 import SystemPackage
 
-// MARK: - What an application is made of
+// MARK: - Parts of an application
 
 extension Receiver {
-    /// What the middleware, the routes and the services of one application share.
+    /// The objects that the middleware, routes and services of an application share.
     struct Parts: Sendable {
         let store: any MaintainedUploadStore
         let metrics = MetricsCollector()
@@ -49,7 +49,7 @@ extension Receiver {
 
         var local: LocalUploadStore? { store as? LocalUploadStore }
 
-        /// Tells all parts what became of a form.
+        /// Passes the outcome of a form to the live events, the inspector, the retention and the webhooks.
         func note(_ outcome: UploadReport.Outcome) {
             switch outcome {
             case .recorded(let record): live.publish(.uploaded(record))
@@ -63,15 +63,15 @@ extension Receiver {
         }
     }
 
-    /// What each client may hold.
+    /// The maximum number of connections, requests and other resources for each client.
     var shareLimits: ShareLimits {
         var limits = ShareLimits(
             uploads, connections: maximumConnections.map(OpenFiles.allowed) ?? OpenFiles.maximumConnections)
         limits[.listeners] = LiveEvents.maximumListeners
         if let maximum = retention?.maximumBytes { limits[.excessBytes] = StoreLimit.tenth(of: maximum) }
         if !connections.trustedProxies.isEmpty {
-            // A proxy's connections are not limited, and each of its clients takes one for a request. So the share of
-            // requests has to be one of connections.
+            // Connections of a proxy are not limited, and each request of its clients uses a connection. The limit for
+            // requests must therefore not exceed the limit for connections.
             limits[.requests] = min(limits[.requests], limits[.connections])
         }
         return limits
@@ -79,12 +79,12 @@ extension Receiver {
 
     typealias RouteMiddleware = any MiddlewareProtocol<Request, Response, BasicRequestContext>
 
-    /// What a request passes through before its route, in this order.
+    /// The middleware that a request passes before its route, in this order.
     func middleware(of parts: Parts) -> [RouteMiddleware] {
         let origins = OriginPolicy(
             allowed: Set(allowedOrigins.map { $0.lowercased() }), isSecure: certificate != nil)
         let judgesHost = LoopbackAddress.contains(host) && tokens.isOpen
-        // The inspector comes before those that refuse requests, because it records these requests too.
+        // The inspector precedes the middleware that refuses requests, because refused requests are recorded too.
         let inspection = parts.inspector.map {
             InspectionMiddleware(inspector: $0, uploadPath: uploads.path, scheme: scheme) as RouteMiddleware
         }
@@ -98,7 +98,7 @@ extension Receiver {
         ]
     }
 
-    /// All routes together, because forms may be posted to one of the receiver's own paths.
+    /// Makes all routes together, because the upload path may be one of the receiver's own paths.
     func routes(of parts: Parts) -> Routes<BasicRequestContext> {
         var routes = Routes<BasicRequestContext>()
         routes.addUploads(

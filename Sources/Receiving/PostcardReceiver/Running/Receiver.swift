@@ -13,15 +13,14 @@ import PostcardWire
 import ServiceLifecycle
 public import SystemPackage
 
-/// The application that `postcard serve` runs: a server with upload routes, a page to try it with, `/health` and
-/// `/status`.
+/// The application that `postcard serve` runs: a server with upload routes, a page, `/health` and `/status`.
 ///
 /// ```swift
 /// let receiver = Receiver(directory: "received")
 /// try await receiver.run { url in print("listening on \(url)") }
 /// ```
 ///
-/// Besides the routes of `Router.addUploads(to:options:stored:)` it has:
+/// In addition to the routes of `Router.addUploads(to:options:stored:)`, the receiver has these routes:
 ///
 /// | request | response |
 /// | --- | --- |
@@ -30,16 +29,16 @@ public import SystemPackage
 /// | `GET /requests` | the last requests, newest first, accepted or refused |
 /// | `GET /requests/ID` | one request: header fields, parts, problems with their bytes, a line for curl; `?values=shown` hides only secrets |
 /// | `GET /uploads/ID/files/N/thumbnail` | a small JPEG of a picture, in `postcard serve` |
-/// | `GET /health` | 200 `ok`; 503 with what has failed while no form can be stored |
-/// | `GET /status` | counts of what was received and refused |
-/// | `GET /metrics` | the same and more for Prometheus, in its text format |
+/// | `GET /health` | 200 `ok`; 503 with the failure while no form can be stored |
+/// | `GET /status` | counts of received and refused requests |
+/// | `GET /metrics` | the counts of `/status` and more, in Prometheus' text format |
 /// | `GET /webhooks` | how many records were announced, and which are stuck, in `postcard serve` with `--webhook` |
 ///
-/// A store that several receivers share is followed while there are listeners. Uploads that another receiver stores or
-/// deletes are events too, a few seconds later. The event `behind` has the maximum delay in `seconds`, whenever it
-/// changes. Events about requests are only about this receiver's requests.
+/// If several receivers share a store, events also report uploads that another receiver stores or deletes, a few
+/// seconds later. The event `behind` reports changes of the maximum delay in `seconds`. Events about requests only
+/// concern this receiver's own requests.
 ///
-/// Recorded requests have their secrets masked, by name: header fields such as `Authorization`, parameters in URLs, and
+/// Secrets in recorded requests are masked by name: header fields such as `Authorization`, parameters in URLs, and
 /// fields of forms such as `password`. `Idempotency-Key` is not a secret.
 ///
 /// The metrics of forms are also passed to swift-metrics, for an app that has chosen a factory with
@@ -49,7 +48,7 @@ public import SystemPackage
 /// span in the trace that its header fields name, such as `traceparent` (W3C Trace Context). Spans contain no query, no
 /// secrets of a path, and no data of the form.
 public struct Receiver: Sendable {
-    /// The place where a receiver keeps the uploads.
+    /// Where a receiver keeps the uploads.
     public enum Storage: Sendable {
         /// A directory on this machine. No other receiver may use it.
         case directory(FilePath)
@@ -57,82 +56,76 @@ public struct Receiver: Sendable {
         case store(any MaintainedUploadStore)
     }
 
-    /// The place where uploads are kept.
+    /// Where the receiver keeps the uploads.
     public var storage: Storage
-    /// The number of bytes on the directory's disk that are left free for others. Defaults to 64 MiB.
+    /// The number of bytes on the directory's disk that the receiver leaves free. Defaults to 64 MiB.
     public var keptFreeBytes: Int64 = 64 << 20
-    /// How long uploads are kept, and how many bytes of them. Defaults to `nil`: uploads are kept until they are
-    /// deleted.
+    /// How long uploads are kept, and how many bytes of them. Defaults to `nil`: no limits.
     public var retention: RetentionPolicy?
     /// The address to listen on. Defaults to `127.0.0.1`, which only this machine can reach.
     public var host = "127.0.0.1"
     /// The port to listen on; 0 means any free port. Defaults to 8080.
     public var port = 8080
-    /// The options of the upload routes. By default, clients may read and delete uploads. If there are ``tokens``,
-    /// clients need a token to do so.
+    /// The options of the upload routes. By default, clients may read and delete uploads; ``tokens`` may restrict them.
     public var uploads = Self.usualUploads
-    /// The tokens that clients need to post and to read. Defaults to none: every client that reaches the address may do
-    /// both.
+    /// The tokens that clients need to post and to read. Defaults to none: every client may post and read.
     public var tokens = AccessTokens()
-    /// Further host names that requests may use, besides this machine's own. Defaults to none.
+    /// The host names that requests may use, in addition to this machine's own names. Defaults to none.
     ///
-    /// The `Host` of requests is only checked if only this machine can reach the receiver and it needs no tokens: a
-    /// page on the web can let its own name resolve to this machine (DNS rebinding).
+    /// The `Host` of requests is only checked if the receiver is reachable only from this machine and needs no tokens:
+    /// a page on the web can let its own name resolve to this machine (DNS rebinding).
     public var allowedHosts: Set<String> = []
-    /// The origins whose pages may post, delete, and read the responses, such as `https://app.example`. Defaults to
-    /// none.
+    /// The origins whose pages may post, delete and read, such as `https://app.example`. Defaults to none.
     ///
-    /// A request that changes something without a token is refused if a page of another origin made the browser send
-    /// the request. This is so if its `Sec-Fetch-Site` is not `same-origin` or `none`. Without that field, `Origin`
-    /// must be the receiver's own. A request without both fields is not from a browser.
+    /// A request without a token that changes something is refused if a page of another origin caused it. A page of
+    /// another origin is recognized by a `Sec-Fetch-Site` other than `same-origin` or `none`. Without that field,
+    /// `Origin` must be the receiver's own. A request without both fields is not from a browser.
     public var allowedOrigins: Set<String> = []
-    /// How much of the last requests is recorded for the page and `GET /requests`; `nil` records nothing.
+    /// Limits of the requests recorded for the page and `GET /requests`; `nil` records nothing.
     public var inspection: InspectionOptions? = InspectionOptions()
     /// The timeouts and limits of a connection.
     public var connections = ConnectionOptions()
-    /// The maximum number of connections. Further connections wait until one is closed. One address can have the share
-    /// of them that `UploadOptions.clientShare` allows; its further connections are closed. Defaults to `nil`: half of
-    /// the files that the process can open (`RLIMIT_NOFILE`) and does not need itself. The other half is for their
-    /// requests. A number that leaves too few files is lowered.
+    /// The maximum number of connections. Further connections wait until one is closed. `UploadOptions.clientShare`
+    /// limits the connections of one address; its further connections are closed. Defaults to `nil`: half of the files
+    /// that the process can open (`RLIMIT_NOFILE`) and does not need itself. The other half is for requests. A number
+    /// that leaves too few files is lowered.
     public var maximumConnections: Int?
     /// The certificate for TLS, which also allows HTTP/2. Defaults to `nil`: plain HTTP/1.1. Needs the trait `TLS`.
     public var certificate: ServerCertificate?
-    /// Logs each request in one line at the level `info`, with the client's address, the path and the result, but no
+    /// The logger. Each request is one line at the level `info`: the client's address, the path and the result, but no
     /// names or values of the form. The receiver's own failures are logged too.
     public var logger = Logger(label: "postcard.receiver")
 
-    /// The program that makes small pictures for the page, and its first arguments. The program gets the path of a file
-    /// as its last argument, and writes a JPEG of that file to standard output. Defaults to `nil`: the page shows the
-    /// files themselves.
+    /// The program that makes thumbnails, and its first arguments. The last argument is the path of a file, and the
+    /// program writes a JPEG of that file to standard output. Defaults to `nil`: the page shows the files themselves.
     package var thumbnailCommand: [String]?
 
-    /// The endpoint that receives a message about each record. Defaults to `nil`: no messages.
+    /// The endpoint that is notified of each new record. Defaults to `nil`: no notifications.
     package var webhook: Webhook?
 
-    /// Called with the log line of each request that is logged at the level `info`. Defaults to `nil`.
+    /// Called with the log line of each request logged at the level `info`. Defaults to `nil`.
     package var onRequest: (@Sendable (RequestLine) -> Void)?
 
-    /// Makes a receiver with default settings, which keeps the uploads in a directory.
+    /// Makes a receiver with default settings that keeps the uploads in a directory.
     public init(directory: FilePath) {
         storage = .directory(directory)
     }
 
-    /// Makes a receiver with default settings, which keeps the uploads in an open store. The receiver calls
+    /// Makes a receiver with default settings that keeps the uploads in an open store. The receiver calls
     /// `MaintainedUploadStore.sweep()`, and makes no thumbnails.
     public init(store: any MaintainedUploadStore) {
         storage = .store(store)
     }
 
-    /// Makes a receiver with default settings, which keeps the uploads in a directory.
+    /// Makes a receiver with default settings that keeps the uploads in a directory.
     public init(directory: String) {
         self.init(directory: FilePath(directory))
     }
 
-    /// Receives until the process gets SIGTERM or SIGINT, or the task is cancelled.
+    /// Receives forms until the process gets SIGTERM or SIGINT, or the task is cancelled.
     ///
-    /// After that, no new requests are accepted. Requests in progress have `ConnectionOptions.shutdownTimeout` to
-    /// finish. Then their connections are closed, and the call returns. A second signal ends the process at once, as if
-    /// it were not handled.
+    /// No new requests are then accepted. Requests in progress have `ConnectionOptions.shutdownTimeout` to finish.
+    /// Afterwards, their connections are closed and the call returns. A second signal ends the process at once.
     ///
     /// - Parameter onRunning: Called once connections are accepted, with the server's address, such as
     ///   `http://127.0.0.1:8080`.
@@ -147,10 +140,10 @@ public struct Receiver: Sendable {
         }
     }
 
-    /// The receiver as a Hummingbird application, for running it with other services.
+    /// The receiver as a Hummingbird application that can run with other services.
     ///
     /// The directory is open and locked as long as the application exists. A graceful shutdown of the `ServiceGroup`
-    /// that runs it honors `ConnectionOptions.shutdownTimeout`.
+    /// that runs the application honors `ConnectionOptions.shutdownTimeout`.
     ///
     /// - Parameter onRunning: Called once connections are accepted, with the server's address.
     /// - Throws: `UploadStoreError` if the directory cannot be used, and ``ServerCertificateError`` if the certificate
@@ -304,14 +297,13 @@ public struct Receiver: Sendable {
     }
 }
 
-/// The response to `GET /status`: counts since the start.
+/// The response to `GET /status`, with counts since the receiver started.
 struct ReceiverStatus: Encodable {
     let started: Date
     let uploads: UploadMeter.Counts
-    /// The number of free bytes on the directory's disk; `nil` if it cannot be read, or there is no directory.
+    /// The number of free bytes on the directory's disk; `nil` without a directory, or if the number cannot be read.
     let freeBytes: Int64?
-    /// The number of uploads that were set aside because they are damaged, including those before the start; `nil`
-    /// without a directory.
+    /// The number of damaged uploads that were set aside, including those before the start; `nil` without a directory.
     let damagedUploads: Int?
 
     var response: Response {

@@ -8,25 +8,24 @@ import Synchronization
 
 /// The log line of a request.
 package struct RequestLine: Sendable {
-    /// The time at which the response was complete, or the connection was closed.
+    /// The time at which the response was complete or the connection was closed.
     package fileprivate(set) var ended = Date()
-    /// The address of the client, or `nil` if it is unknown. For a request through a trusted proxy, the address that
-    /// the proxy names.
+    /// The address of the client, as a trusted proxy reports it or the connection has it; `nil` if it is unknown.
     package let client: IPAddress?
     package let method: String
-    /// The path without the query. It may contain secrets.
+    /// The path without the query. The path may contain secrets.
     private let rawPath: String
     package fileprivate(set) var status: Int?
     /// The code of the refusal; `nil` if the request was not refused.
     package fileprivate(set) var code: String?
-    /// The upload that the request made or repeated.
+    /// The upload that the request created or repeated.
     package fileprivate(set) var upload: UploadID?
-    /// The number of bytes of the body, according to the head.
+    /// The size of the body according to the request's head, in bytes.
     package fileprivate(set) var size: Int64?
     /// The number of files that were stored.
     package fileprivate(set) var fileCount: Int?
     package fileprivate(set) var duration = Duration.zero
-    /// Whether the connection was closed before all of the response was sent.
+    /// Whether the connection was closed before the whole response was sent.
     package fileprivate(set) var isBrokenOff = false
 
     /// The path without secrets, and without characters that begin a new line or move a terminal's cursor.
@@ -72,10 +71,10 @@ extension RequestLine {
     }
 }
 
-/// Logs one line for each request. It must be the first middleware. Besides these lines, only two kinds are logged: the
-/// receiver's own failures, and refusals of clients that hold too much, in one line a minute for each code.
+/// Logs one line for each request, and must be the first middleware. Other lines only report the receiver's own
+/// failures, and refusals of clients that exceed their share, at most one line a minute for each code.
 struct RequestLog<Context: RequestContext>: RouterMiddleware {
-    /// Receives each line in addition to the log.
+    /// Called with each line that is logged.
     let report: (@Sendable (RequestLine) -> Void)?
 
     func handle(
@@ -94,7 +93,7 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
                 line.upload = connection?.report.upload
                 line.fileCount = connection?.report.fileCount
             }
-            // Other responses are short.
+            // Only responses to GET can be long, so the end of other responses is not awaited.
             if request.method == .get { response.body = entry.watching(response.body) }
             return response
         } catch let problem as UploadProblem {
@@ -108,8 +107,8 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// The line of a request in progress. The line is written when no one refers to this object any more: the request was
-/// answered, and the body that it watches was sent or given up.
+/// The line of a request in progress, which is written when this object is released: the request was answered, and the
+/// response's body was sent or abandoned.
 private final class LogEntry: Sendable {
     private let line: Mutex<RequestLine?>
     private let start = ContinuousClock.now
@@ -151,7 +150,7 @@ private final class LogEntry: Sendable {
     }
 }
 
-/// Reports the outcome of each form as soon as it is known, even if the response then fails.
+/// Reports the outcome of each form as soon as it is known, even if sending the response fails.
 struct OutcomeMiddleware<Context: RequestContext>: RouterMiddleware {
     let observe: @Sendable (UploadReport.Outcome) -> Void
 

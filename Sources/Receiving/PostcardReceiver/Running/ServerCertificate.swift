@@ -31,7 +31,7 @@ public struct ServerCertificate: Sendable, Hashable {
         let key = try reading(privateKey, "private key") { try NIOSSLPrivateKey(bytes: $0, format: .pem) }
         let configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: certificates, privateKey: .privateKey(key))
-        // Using both files is the only way to find out that the key belongs to another certificate.
+        // Only using both files shows whether the key belongs to the certificate.
         do {
             _ = try NIOSSLContext(configuration: configuration)
         } catch {
@@ -58,7 +58,7 @@ public struct ServerCertificate: Sendable, Hashable {
 
 /// Why a certificate or its key cannot be used.
 public struct ServerCertificateError: PostcardError {
-    /// The fault of the file and the advice on what to do.
+    /// What is wrong with the file, and what to do.
     public let message: String
 
     public var description: String { message }

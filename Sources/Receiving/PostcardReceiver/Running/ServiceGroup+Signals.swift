@@ -9,14 +9,13 @@ extension ServiceGroup {
         case noMoreSignals
     }
 
-    /// Runs the services until they end. The first SIGTERM or SIGINT and the cancellation of the task begin a graceful
-    /// shutdown, the second signal ends the process at once.
+    /// Runs the services until they end. The first SIGTERM or SIGINT, or the cancellation of the task, begins a
+    /// graceful shutdown. The second signal ends the process at once.
     func runUntilSignal() async throws {
-        // Signals are trapped before the services start, because a signal may arrive as soon as they print their
-        // address.
+        // Signals are trapped first, because a signal may arrive as soon as the services print their address.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        // Not a child task, which would be cancelled with this task: SwiftNIO ends the process if a server is cancelled
-        // after it has accepted a connection and before it serves the connection (apple/swift-nio#2637).
+        // A child task would be cancelled with this task. SwiftNIO ends the process if a server is cancelled between
+        // accepting and serving a connection (apple/swift-nio#2637).
         let services = Task { try await self.run() }
         try await withTaskCancellationHandler {
             try await waitForEnd(of: services, signals)
@@ -45,7 +44,7 @@ extension ServiceGroup {
                 switch event {
                 case .ended: return
                 case .secondSignal(let signal):
-                    // Cancelling kills screening commands, which would otherwise outlive the process.
+                    // Cancellation kills the screening commands, which would otherwise outlive the process.
                     services.cancel()
                     Self.endProcess(by: signal)
                 case .noMoreSignals: break
@@ -54,7 +53,7 @@ extension ServiceGroup {
         }
     }
 
-    /// Ends the process as an unhandled signal does, so that its parent sees which signal it was.
+    /// Ends the process as an unhandled signal does, so that the parent process sees the signal.
     private static func endProcess(by unixSignal: UnixSignal) {
         let number = unixSignal.rawValue
         signal(number, SIG_DFL)
@@ -63,7 +62,7 @@ extension ServiceGroup {
         sigaddset(&signals, number)
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
         raise(number)
-        // Only reached if another thread handles the signal again.
+        // Only reached if another thread has installed a handler for the signal again.
         _exit(128 + number)
     }
 }

@@ -4,10 +4,10 @@ import PostcardReception
 import PostcardServer
 import Tracing
 
-/// Makes a span for each request, in the trace that the client's header fields name. It must be the first middleware.
+/// Makes a span for each request, in the trace that the client's header fields name. Must be the first middleware.
 ///
-/// Unlike Hummingbird's own middleware, it records no query and no secrets of a path. Reads from the store while the
-/// response is sent belong to the span too. Without a tracer in the process, the middleware does nothing.
+/// Unlike Hummingbird's own middleware, it records no query and no secrets of a path. The span includes reads from the
+/// store while the response is sent. Without a tracer in the process, the middleware does nothing.
 struct TraceMiddleware<Context: RequestContext>: RouterMiddleware {
     func handle(
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
@@ -30,7 +30,7 @@ struct TraceMiddleware<Context: RequestContext>: RouterMiddleware {
                 try await next(request, context)
             }
             work.note(response.status, route: context.endpointPath, of: request.method)
-            // Other responses read nothing from the store.
+            // Only responses to GET read from the store while they are sent.
             if request.method == .get { response.body = work.tracing(response.body) }
             return response
         } catch {
@@ -42,8 +42,7 @@ struct TraceMiddleware<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// The span of a request in progress. It ends when no one refers to this object any more: the request was answered, and
-/// the body of the response was sent or given up.
+/// The span of a request in progress. It ends when the request and its response have ended and release this object.
 private final class TracedWork: Sendable {
     let span: any Span
 
@@ -73,8 +72,8 @@ private struct HTTPFieldExtractor: Extractor {
     func extract(key: String, from fields: HTTPFields) -> String? { HTTPField.Name(key).flatMap { fields[$0] } }
 }
 
-/// Handles each read-only request in a task of its own. A task keeps the memory of its deepest calls until it ends. The
-/// connection's task lasts longer, because it also writes the response, which the client may leave unread.
+/// Handles each read-only request in its own task, because a task keeps the memory of its deepest calls until it ends.
+/// The connection's task lasts longer: it writes the response, which the client may read slowly.
 struct BriefResponder<Base: HTTPResponder>: HTTPResponder where Base.Context: Sendable {
     let base: Base
 

@@ -3,39 +3,39 @@ import Foundation
 import Synchronization
 import SystemPackage
 
-/// A program that is run once, in its own process group.
+/// A program that runs once, in its own process group.
 ///
-/// The rest of the group is killed when the program has ended or its task is cancelled. A process that the program
-/// moved out of the group continues to run. It has no descriptors of this process, and is not waited for.
+/// When the program ends or its task is cancelled, the other processes of the group are killed. A process that has left
+/// the group continues to run. It has no descriptors of this process, and is not waited for.
 final class ChildProcess: Sendable {
     /// The result of a program that has ended.
     struct Ending: Sendable {
-        /// The exit status. For a killed program, it is 128 plus the signal's number, as in shells.
+        /// The exit status. For a killed program, 128 plus the number of the signal, as in shells.
         let status: Int32
-        /// The beginning of the program's standard output.
+        /// The first bytes of the program's standard output.
         let output: [UInt8]
     }
 
-    /// The prefix of the variables that set the receiver's options, among them tokens and secrets.
+    /// The prefix of the environment variables with the receiver's options, which include tokens and secrets.
     static let options = "POSTCARD_"
 
     private typealias Waiter = CheckedContinuation<Ending, any Error>
 
     private enum State {
         case notStarted
-        /// The program runs. `waiter` is `nil` after the task was cancelled: the process then only has to be reaped.
+        /// The program runs. `waiter` is `nil` after the task was cancelled, and the process must only be reaped.
         case running(pid_t, waiter: Waiter?)
         case over
     }
 
     private let state = Mutex(State.notStarted)
 
-    /// Runs a program to its end.
+    /// Runs a program and waits until it ends.
     ///
     /// - Parameters:
     ///   - arguments: The program's path and its arguments.
-    ///   - secrets: The prefixes of the variables that the program does not get.
-    ///   - maximumOutputBytes: The number of bytes of its standard output that are kept. The rest is read and dropped.
+    ///   - secrets: The prefixes of the environment variables that are hidden from the program.
+    ///   - maximumOutputBytes: The number of bytes of the standard output that are kept. Further bytes are dropped.
     /// - Throws: `CancellationError` at once if the task is cancelled, and `Errno` if the program cannot be started or
     ///   its exit status is lost.
     static func run(
@@ -47,7 +47,7 @@ final class ChildProcess: Sendable {
         let child = ChildProcess()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { waiter in
-                // The thread is blocked while the program runs, so it must not belong to a pool.
+                // The thread is blocked while the program runs, so it must not be a thread of a pool.
                 Thread.detachNewThread { child.run(arguments, environment, maximumOutputBytes, waiter) }
             }
         } onCancel: {
@@ -63,7 +63,7 @@ final class ChildProcess: Sendable {
             var output = OutputPipe(descriptor, maximumBytes: maximumOutputBytes)
             while !isCancelled, !Self.hasEnded(process), output.readPiece(waitingMilliseconds: Self.pauseMilliseconds) {
             }
-            // A program that the system cannot end must not also keep a descriptor open.
+            // A program that the system cannot end must not keep the descriptor open too.
             if isCancelled { output.close() }
             Self.waitForEnd(of: process)
             let (ended, ending) = reap(process)
@@ -75,8 +75,7 @@ final class ChildProcess: Sendable {
         }
     }
 
-    /// How soon the end of a program is noticed if another process keeps its output open. Otherwise it is noticed at
-    /// once.
+    /// How soon the program's end is noticed if another process keeps its output open. Otherwise it is noticed at once.
     private static let pauseMilliseconds: Int32 = 20
 
     private var isCancelled: Bool {
@@ -86,7 +85,7 @@ final class ChildProcess: Sendable {
     private func start(
         _ arguments: [String], _ environment: [String: String], _ waiter: Waiter
     ) throws -> (pid_t, output: FileDescriptor) {
-        // Starting takes milliseconds. A cancellation waits for the start, and then knows which process to kill.
+        // Starting takes milliseconds. A cancellation waits for the start, so that it knows the process to kill.
         try state.withLock { state in
             guard case .notStarted = state else { throw CancellationError() }
             let (output, input) = try FileDescriptor.pipe()
@@ -105,19 +104,20 @@ final class ChildProcess: Sendable {
 
     private static func hasEnded(_ process: pid_t) -> Bool {
         var information = siginfo_t()
-        // The information is filled in only if the process has ended.
+        // `waitid` fills in the information only if the process has ended.
         return waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT | WNOHANG) == 0
             ? information.si_signo != 0 : errno != EINTR
     }
 
-    /// Waits for the end of the process and leaves it a zombie, so that its number still belongs only to its group.
+    /// Waits until the process ends, and leaves it a zombie so that its number cannot be used again.
     private static func waitForEnd(of process: pid_t) {
         var information = siginfo_t()
         while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
     }
 
-    /// Kills the group and reaps the program. Returns the exit status and the waiter, which is `nil` if its task was
-    /// cancelled.
+    /// Kills the group and reaps the program.
+    ///
+    /// - Returns: The waiter, and the exit status. The waiter is `nil` if its task was cancelled.
     private func reap(_ process: pid_t) -> (Waiter?, Result<Int32, any Error>) {
         var status: Int32 = 0
         let (waiter, error): (Waiter?, Errno?) = state.withLock { state in
@@ -128,15 +128,15 @@ final class ChildProcess: Sendable {
             guard case .running(_, let waiter) = state else { return (nil, nil) }
             return (waiter, reaped < 0 ? Errno(rawValue: errno) : nil)
         }
-        // If the process ignores SIGCHLD, the status is lost. A lost status must not look like success.
+        // The status is lost if this process ignores SIGCHLD. A lost status must not look like success.
         if let error { return (waiter, .failure(error)) }
         let signal = status & 0x7F
         return (waiter, .success(signal == 0 ? (status >> 8) & 0xFF : 128 + signal))
     }
 
-    /// Reaps the rest of the group. This process is the parent of these processes only if it is process 1 of a
-    /// container; otherwise the call returns at once. The number still belongs only to the group, because the system
-    /// uses all other numbers before it uses a number again.
+    /// Reaps the killed processes of the group. They are children of this process only if this process is process 1 of
+    /// a container; otherwise the call returns at once. The system does not reuse the group's number meanwhile, because
+    /// it first uses all other numbers.
     private static func reapOrphans(ofGroup group: pid_t) {
         while waitpid(-group, nil, 0) > 0 || errno == EINTR {}
     }
@@ -154,16 +154,15 @@ final class ChildProcess: Sendable {
             case .over: return nil
             }
         }
-        // The system cannot end some processes, such as a process that waits for a lost disk. They are not waited for.
+        // The system cannot end some processes, such as one that waits for a lost disk, so the task does not wait.
         waiter?.resume(throwing: CancellationError())
     }
 }
 
-/// The reading end of a pipe. The pipe is read as soon as it has bytes, so that the writer never waits. The first bytes
-/// are kept.
+/// The reading end of a pipe. Bytes are read as they arrive, so that the writer never waits. The first bytes are kept.
 ///
-/// The system's calls are used directly: on Linux a process crashes when sources of Dispatch come and go on many
-/// threads (swift-corelibs-libdispatch issue 949).
+/// System calls are used, because Dispatch sources that are made and released on many threads crash the process on
+/// Linux (swift-corelibs-libdispatch issue 949).
 private struct OutputPipe {
     private var descriptor: FileDescriptor?
     private let maximumBytes: Int
@@ -176,7 +175,7 @@ private struct OutputPipe {
         _ = fcntl(descriptor.rawValue, F_SETFL, O_NONBLOCK)
     }
 
-    /// Reads the bytes in the pipe. If there are none, waits for at most the given time.
+    /// Reads the bytes in the pipe. If the pipe is empty, waits for at most the given time.
     ///
     /// - Returns: Whether more bytes may follow.
     mutating func readPiece(waitingMilliseconds: Int32) -> Bool {
@@ -185,20 +184,20 @@ private struct OutputPipe {
         return poll(&wanted, 1, waitingMilliseconds) <= 0 || readPiece(descriptor) != 0
     }
 
-    /// Reads the bytes in the pipe, without waiting for its end, and closes it.
+    /// Reads the bytes in the pipe without waiting for more, and closes the pipe.
     ///
-    /// - Returns: The first bytes of all that were read.
+    /// - Returns: The first bytes that were read from the pipe since the start.
     @discardableResult
     mutating func close() -> [UInt8] {
         guard let descriptor else { return beginning }
-        // A process that was left behind may continue to write, so reading stops after enough bytes.
+        // Reading stops after enough bytes, because a process that has left the group may continue to write.
         while beginning.count < maximumBytes, let count = readPiece(descriptor), count > 0 {}
         try? descriptor.close()
         self.descriptor = nil
         return beginning
     }
 
-    /// - Returns: The number of bytes that were read; 0 at the end or after an error; `nil` if there are none yet.
+    /// - Returns: The number of bytes read; 0 at the end of the pipe or after an error; `nil` if the pipe is empty.
     private mutating func readPiece(_ descriptor: FileDescriptor) -> Int? {
         withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 1) { piece in
             let count = read(descriptor.rawValue, piece.baseAddress, piece.count)

@@ -14,18 +14,18 @@ import SystemPackage
 /// ```
 ///
 /// The program is started once for each file, with the file's path as its last argument. Its exit status is the
-/// verdict: 0 accepts the file, and 1 refuses it for the reason in the first line of the output. After any other status
-/// the form is refused with 503. The program must only read the file: if it accepts a file that it removed or changed,
-/// the form is refused with 503 too. The program gets the environment of the server without the variables `POSTCARD_…`,
-/// which may be tokens and secrets.
+/// verdict: 0 accepts the file, and 1 refuses it for the reason in the first line of the output. After any other
+/// status, the form is refused with 503. The program must only read the file: if an accepted file was removed or
+/// changed, the form is refused with 503. The program gets the environment of the server without the variables
+/// `POSTCARD_…`, which may be tokens and secrets.
 ///
 /// `UploadOptions.maximumConcurrentScreenings` limits how many programs run at once. `UploadOptions.screeningTimeout`
-/// limits how long a program may take; after that, its process group is killed.
+/// limits how long a program may run. After that time, its process group is killed.
 ///
-/// The program leads its own process group. Processes of this group that are left when it ends are killed. A process
-/// that the program moved to another group or session continues to run and is not waited for. If the server is process
-/// 1 of a container, such a process becomes a zombie when it ends: give the container an init, as `docker run --init`
-/// does.
+/// The program leads its own process group. When the program ends, the other processes of the group are killed. A
+/// process that the program moved to another group or session continues to run and is not waited for. If the server is
+/// process 1 of a container, such a process becomes a zombie when it ends: give the container an init, as `docker run
+/// --init` does.
 public struct CommandScreening: Sendable, Hashable {
     /// The command line with the program and its options, as in a shell.
     public var command: String
@@ -47,7 +47,7 @@ public struct CommandScreening: Sendable, Hashable {
         let ending = try await run(on: path)
         switch ending.status {
         case 0:
-            // The store would keep a different file than the one that was checked.
+            // Otherwise the store would keep a file that was not checked.
             guard try await onFileThread({ FileState(path) }) == before else {
                 throw ScreeningError("The command accepted a file that it took away or changed.")
             }
@@ -79,7 +79,7 @@ public struct CommandScreening: Sendable, Hashable {
         }
     }
 
-    /// The attributes of a file that change if the file is replaced or written to.
+    /// The attributes that change if a file is replaced or written to.
     private struct FileState: Equatable {
         private let number: UInt64?
         private let size: UInt64?
@@ -93,7 +93,7 @@ public struct CommandScreening: Sendable, Hashable {
         }
     }
 
-    /// The maximum number of output bytes that are kept: enough for a reason. The rest of the output is dropped.
+    /// The maximum number of output bytes that are kept: enough for a reason.
     private static let maximumOutputBytes = 4096
     private static let longestReason = 300
 
@@ -106,10 +106,10 @@ public struct CommandScreening: Sendable, Hashable {
 
 /// Why a screening has no verdict.
 public struct ScreeningError: PostcardError {
-    /// The error, in a sentence.
+    /// A sentence that describes the error.
     public let message: String
 
-    /// Makes an error for your own screening.
+    /// Makes an error for an app's own screening.
     public init(_ message: String) {
         self.message = message
     }

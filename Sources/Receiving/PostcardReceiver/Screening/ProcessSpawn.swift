@@ -5,13 +5,11 @@ import SystemPackage
 
 /// Starts processes that inherit only the standard descriptors.
 ///
-/// Foundation's `Process` is not used: it reports the end of a program only after all processes that the program
-/// started have ended too, and keeps its pipes open for even longer.
+/// Foundation's `Process` waits for all processes that the program started, and keeps its pipes open even longer.
 enum ProcessSpawn {
     /// Starts a program as the leader of its own process group. The call blocks.
     ///
-    /// The program's standard input is empty, and its standard error is the one of this process. Signals have their
-    /// default effects.
+    /// The program has an empty standard input, this process's standard error, and default effects of signals.
     ///
     /// - Parameters:
     ///   - arguments: The program's path and its arguments.
@@ -32,11 +30,11 @@ enum ProcessSpawn {
         defer { posix_spawn_file_actions_destroy(&actions) }
         try check(posix_spawnattr_init(&attributes))
         defer { posix_spawnattr_destroy(&attributes) }
-        // The output is duplicated first: in a server whose own standard input is closed, it may have that number.
+        // The output is duplicated first, because its descriptor may be 0 if the server's own standard input is closed.
         try check(posix_spawn_file_actions_adddup2(&actions, output.rawValue, 1))
         try check(posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0))
         var flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
-        // Libraries do not close all their descriptors on exec, and a command must not keep the server's sockets.
+        // Libraries leave some descriptors open on exec, but a command must not inherit the server's sockets.
         #if canImport(Darwin)
         flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
         try check(posix_spawn_file_actions_addinherit_np(&actions, 2))
@@ -51,7 +49,7 @@ enum ProcessSpawn {
         #endif
         try check(posix_spawnattr_setflags(&attributes, Int16(flags)))
         try check(posix_spawnattr_setpgroup(&attributes, 0))
-        // This process ignores or blocks some signals, which its children would inherit.
+        // Children would inherit the signals that this process ignores or blocks.
         var signals = sigset_t()
         sigemptyset(&signals)
         try check(posix_spawnattr_setsigmask(&attributes, &signals))
@@ -71,31 +69,28 @@ enum ProcessSpawn {
     }
 
     #if !canImport(Darwin)
-    /// Makes the new process close a descriptor and all higher ones, without needing a free descriptor here. glibc has
-    /// the function since version 2.34. It is looked up, because a program that is linked to it does not start with an
-    /// older glibc.
+    /// Makes the new process close a descriptor and all higher ones, without using a descriptor of this process. The
+    /// function is looked up at run time, because glibc before version 2.34 lacks it.
     private static let closeFrom = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np").map { symbol in
         unsafeBitCast(
             symbol,
             to: (@convention(c) @Sendable (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32).self)
     }
 
-    /// A number above all open descriptors, and above those that other threads open before the program starts, because
-    /// they get the lowest free numbers.
+    /// A number above all open descriptors, and above those that other threads may open before the program starts.
     ///
-    /// - Throws: `Errno` if no descriptor is free to read the numbers. The program would inherit descriptors that are
-    ///   not closed.
+    /// - Throws: `Errno` if no descriptor is free to list the open ones, which the program would inherit.
     private static func lowestUnusedDescriptor() throws(Errno) -> Int32 {
         let highest: Int32
         do {
             let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
             highest = names.lazy.compactMap { Int32($0) }.max() ?? 3
         } catch {
-            // Only a system without /proc needs a guess.
+            // A number is only guessed on a system without /proc.
             guard (error as? CocoaError)?.code == .fileReadNoSuchFile else { throw .tooManyOpenFiles }
             highest = 4096
         }
-        // Closing a number above the limit of descriptors would be an error.
+        // Closing a number above the system's limit would be an error.
         let limit = Int32(clamping: sysconf(Int32(_SC_OPEN_MAX)))
         return max(min(highest + 256, limit), 3)
     }
@@ -105,7 +100,7 @@ enum ProcessSpawn {
         if result != 0 { throw Errno(rawValue: result) }
     }
 
-    /// C strings, with a null pointer after the last string.
+    /// C strings, followed by a null pointer.
     private struct CStrings {
         let pointers: [UnsafeMutablePointer<CChar>?]
 

@@ -6,20 +6,18 @@ import PostcardServer
 
 /// An endpoint that is notified of each record, with the closure that sends messages to it.
 package struct Webhook: Sendable {
-    /// A message to the endpoint.
+    /// A message to the endpoint of a webhook.
     package struct Message: Sendable {
-        /// The names and values of the header fields.
+        /// The names and values of the message's header fields.
         package let headers: [(String, String)]
         package let body: [UInt8]
     }
 
     /// The URL to which messages are posted.
     package let url: String
-    /// The secrets that sign messages. An endpoint accepts a message with a signature by any of them, so that a secret
-    /// can be replaced.
+    /// The secrets that sign messages. An endpoint accepts a signature by any of them, so that secrets can be replaced.
     package let secrets: [WebhookSecret]
-    /// Posts a message, and returns the status of the response. The closure must not follow redirects, and must return
-    /// within a minute.
+    /// Posts a message within a minute, without following redirects, and returns the status of the response.
     package let post: @Sendable (Message) async throws -> Int
 
     package init(
@@ -30,7 +28,7 @@ package struct Webhook: Sendable {
         self.post = post
     }
 
-    /// The scheme, host and port of the URL. Everything else, even the path, may be a secret.
+    /// The scheme, host and port of the URL. The path and the query are left out, because they may be secret.
     var shownURL: String {
         guard let scheme = url.firstRange(of: "://") else { return "" }
         let authority = url[scheme.upperBound...].prefix { !"/?#\\".contains($0) }
@@ -38,23 +36,22 @@ package struct Webhook: Sendable {
         return String(url[..<scheme.upperBound] + host)
     }
 
-    /// The maximum size of a record in its message, in bytes. The message about a larger record only has the record's
-    /// address.
+    /// The maximum size of a record in a message, in bytes. For a larger record, the message only contains its URL.
     static let maximumRecordBytes: Int64 = 256 << 10
 
-    /// The message about a record.
+    /// Makes the message about a record.
     ///
     /// - Parameters:
-    ///   - record: The JSON of the record; `nil` if it is too large for a message.
+    ///   - record: The JSON of the record; `nil` if the record is too large for a message.
     ///   - time: The time of the attempt, which is part of the signature.
     func message(about id: UploadID, _ record: [UInt8]?, at time: Date) -> Message {
         let received = id.time.formatted(.iso8601)
         var body = Array(#"{"type":"upload.received","timestamp":"\#(received)","data":"#.utf8)
         let reference = #"{"id":"\#(id)","received":"\#(received)","url":"\#(UploadRecord.url(of: id))"}"#
-        // Endpoints pass messages on to chats and terminals without changes.
+        // Control and direction characters are escaped, because endpoints forward messages to chats and terminals.
         body += record.map { Array(DisplayText.escapingSteering(inJSON: $0).utf8) } ?? Array(reference.utf8)
         body += Array("}".utf8)
-        // All attempts use the same identifier, so that the endpoint can recognize a message that it already has.
+        // All attempts use the same identifier, so that the endpoint can recognize a repeated message.
         let message = "msg_\(id)"
         let timestamp = Int64(time.timeIntervalSince1970)
         let signatures = secrets.map { $0.signature(id: message, timestamp: timestamp, body: body) }
@@ -66,8 +63,8 @@ package struct Webhook: Sendable {
     }
 }
 
-/// A secret of a webhook. Its endpoint uses the secret to verify that a message is from this receiver, as Standard
-/// Webhooks describes. The text is `whsec_` and the base64 of 24 to 64 random bytes.
+/// A secret of a webhook, with which an endpoint verifies that a message is from this receiver (Standard Webhooks). The
+/// text is `whsec_` and the base64 of 24 to 64 random bytes.
 package struct WebhookSecret: Sendable {
     private let key: SymmetricKey
 
@@ -84,7 +81,7 @@ package struct WebhookSecret: Sendable {
         key = SymmetricKey(data: bytes)
     }
 
-    /// The signature of a message, as it is written in `webhook-signature`.
+    /// The signature of a message, as written in `webhook-signature`.
     func signature(id: String, timestamp: Int64, body: [UInt8]) -> String {
         var code = HMAC<SHA256>(key: key)
         code.update(data: Array("\(id).\(timestamp).".utf8))

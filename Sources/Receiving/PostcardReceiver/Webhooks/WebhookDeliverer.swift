@@ -8,7 +8,7 @@ import PostcardServer
 import ServiceLifecycle
 import Synchronization
 
-/// Announces the records in the outbox of a store to the endpoint of a webhook, each at least once.
+/// Sends messages about the records in a store's outbox to the endpoint of a webhook, at least one for each record.
 final class WebhookDeliverer: Service {
     private let webhook: Webhook
     private let store: any OutboxStore
@@ -21,17 +21,17 @@ final class WebhookDeliverer: Service {
     private let readingInterval: Duration
 
     private enum Event: Sendable {
-        /// A record was stored. The record may already have been found in the outbox and announced.
+        /// A record was stored. The message about the record may already have been sent, if the outbox was read before.
         case recorded(UploadID, of: PeerAddress?)
-        /// The outbox of the store must be read. This is an event like the others, so that it is done in order: an
-        /// older list may have records that were announced since.
+        /// The outbox of the store must be read. Reading is an event, so that it happens in order: an older list may
+        /// contain records whose messages have since been sent.
         case reading
         case outbox(WebhookOutbox.Event)
     }
 
     /// - Parameters:
-    ///   - store: The store. From now on, its new records are put in its outbox.
-    ///   - readingInterval: How often the outbox of the store is read, because other receivers may leave records in it.
+    ///   - store: The store, whose new records are put in its outbox from now on.
+    ///   - readingInterval: How often the store's outbox is read, because other receivers may leave records in it.
     ///     Defaults to a minute.
     init(
         _ webhook: Webhook, from store: any OutboxStore, meter: UploadMeter, logger: Logger,
@@ -49,7 +49,7 @@ final class WebhookDeliverer: Service {
 
     private var uptime: Duration { start.duration(to: .now) }
 
-    /// Notes the outcome of a request, so that its record is announced at once.
+    /// Reports the outcome of a request, so that the message about its record is sent at once.
     func note(_ outcome: UploadReport.Outcome) {
         if case .recorded(let record) = outcome {
             continuation.yield(.recorded(record.id, of: UploadConnection.current?.peer))
@@ -92,7 +92,7 @@ final class WebhookDeliverer: Service {
         }
     }
 
-    /// The event for the outbox, after asking the store; `nil` if there is nothing to do.
+    /// Returns the event for the outbox, after asking the store; `nil` if there is nothing to do.
     private func outboxEvent(_ event: Event) async -> WebhookOutbox.Event? {
         do {
             switch event {
@@ -108,7 +108,7 @@ final class WebhookDeliverer: Service {
         }
     }
 
-    /// Passes an event to the outbox, and logs when the endpoint goes down and comes back.
+    /// Passes an event to the outbox, and logs when the endpoint goes down or recovers.
     private func handle(
         _ event: WebhookOutbox.Event, using random: inout SystemRandomNumberGenerator
     ) -> (actions: [WebhookOutbox.Action], wakeTime: Duration?) {
@@ -175,7 +175,7 @@ final class WebhookDeliverer: Service {
             continuation.yield(.outbox(.ended(id, outcome)))
             return
         }
-        // An attempt that the shutdown interrupts is repeated after the next start.
+        // A record whose attempt was interrupted by the shutdown stays in the outbox for the next start.
         if outcome == .delivered { await settle(id) }
     }
 
@@ -202,7 +202,7 @@ final class WebhookDeliverer: Service {
 
     // MARK: - Showing
 
-    /// The values for `GET /metrics`.
+    /// The metrics of the webhook, for `GET /metrics`.
     var measurements: [(metric: ReceiverMetric, value: Double)] {
         let outbox = outbox.withLock { $0 }
         return [
@@ -229,23 +229,23 @@ final class WebhookDeliverer: Service {
     }
 }
 
-/// The response to `GET /webhooks`: the counts of announced records since the start, and the records that are stuck.
+/// The body of `GET /webhooks`: counts since the start, and the stuck records.
 struct WebhookList: Encodable {
     /// A record whose message failed.
     struct Stuck: Encodable {
         let upload: UploadID
-        /// The number of failed attempts since the start.
+        /// The number of failed attempts since the receiver started.
         let attempts: Int
-        /// The reason of the last failure.
+        /// The reason why the last attempt failed.
         let failure: String
-        /// The time of the next attempt; `nil` while the endpoint accepts no messages.
+        /// The time of the next attempt; `nil` while the endpoint is down.
         let next: Date?
     }
 
     let url: String
     /// Whether the endpoint accepts no messages at all.
     let isDown: Bool
-    /// The number of records that were not announced yet.
+    /// The number of records whose message was not delivered yet.
     let pending: Int
     let delivered: Int
     let failedAttempts: Int
@@ -253,6 +253,6 @@ struct WebhookList: Encodable {
     /// The oldest stuck records.
     let stuck: [Stuck]
 
-    /// The maximum number of stuck records that are shown.
+    /// The maximum number of stuck records in the response.
     static let maximumCount = 100
 }

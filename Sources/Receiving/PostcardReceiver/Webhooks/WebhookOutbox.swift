@@ -2,68 +2,67 @@ import NIOCore
 import PostcardFoundation
 import PostcardServer
 
-/// Decides when which record is announced to the endpoint of a webhook.
+/// Decides when the message about each record is sent to the endpoint of a webhook.
 ///
 /// The type is a pure value: it receives events and the time, and returns actions.
 ///
-/// - A record whose message fails waits, from seconds to an hour, and does not delay others. At most half of the
-///   messages in flight are repeated messages.
-/// - If the messages of several records fail in succession, the endpoint counts as down. Single messages then test
-///   whether the endpoint works again, after waits from seconds to five minutes. When a message is accepted, the
-///   records that have failed meanwhile follow: two for each accepted message. This way they cannot bring the endpoint
-///   down again, and do not delay others if the endpoint was not down but only refused those records.
+/// - After a failure, a record waits from seconds to an hour, and does not delay others. At most half of the messages
+///   in flight are repeated messages.
+/// - If the messages of several records fail in succession, the endpoint counts as down. Single messages, called
+///   probes, then test whether the endpoint works again, after waits from seconds to five minutes. Once a message is
+///   accepted, the records that failed meanwhile follow: two for each accepted message. Even an endpoint that only
+///   refuses these records then stays up for others.
 struct WebhookOutbox: Sendable {
     /// The time since any fixed moment.
     typealias Instant = Duration
 
     enum Event: Sendable, Hashable {
-        /// Records are in the outbox of the store. Some may already be known. All are from the same client; `nil` if
-        /// the client is unknown.
+        /// Records are in the outbox of the store, and some may already be known. All are from the same client; `nil`
+        /// if the client is unknown.
         case found([UploadID], of: PeerAddress?)
-        /// An attempt to send a record's message has ended.
+        /// An attempt to send the message about a record has ended.
         case ended(UploadID, Outcome)
-        /// The ``wakeTime`` has come.
+        /// The time ``wakeTime`` was reached.
         case due
     }
 
-    /// The result of an attempt.
+    /// The outcome of an attempt.
     enum Outcome: Sendable, Hashable {
         case delivered
-        /// The record was deleted, so there is nothing to announce.
+        /// The record was deleted, so that no message is needed.
         case gone
-        /// The endpoint did not accept the message.
+        /// The endpoint did not accept the message, for this reason.
         case failed(String)
-        /// The store could not read the record, which says nothing about the endpoint.
+        /// The store could not read the record. The endpoint may be up.
         case unreadable(String)
     }
 
     enum Action: Sendable, Hashable {
-        /// Send the message of a record, and report the result.
+        /// Send the message about a record, and report the outcome.
         case send(UploadID)
         /// Remove a record from the outbox of the store.
         case settle(UploadID)
     }
 
-    /// The limits and waiting times.
+    /// Limits and waiting times.
     struct Options: Sendable {
         var maximumInFlight = 8
         var firstWait = Duration.seconds(5)
         var longestWait = Duration.seconds(3600)
-        /// The factor by which each wait is longer than the previous wait.
+        /// The factor by which each wait exceeds the previous wait.
         var factor = 4
-        /// The number of records whose messages must fail in succession, each at least once, before the endpoint counts
-        /// as down.
+        /// The number of different records whose messages must fail in succession before the endpoint counts as down.
         var failuresOfOutage = 3
         var firstProbe = Duration.seconds(5)
         var longestProbe = Duration.seconds(300)
     }
 
-    /// The state of a record whose message failed, for display.
+    /// The state of a record whose message failed, for `GET /webhooks`.
     struct Stuck: Sendable, Hashable {
         let id: UploadID
         let attempts: Int
         let failure: String
-        /// The time of the next attempt; `nil` if that depends on the endpoint.
+        /// The time of the next attempt; `nil` if the next attempt depends on the endpoint.
         let next: Instant?
     }
 
@@ -76,7 +75,7 @@ struct WebhookOutbox: Sendable {
     private enum Health {
         /// The endpoint works.
         ///
-        /// - Parameter failed: The records that failed since the last success.
+        /// - Parameter failed: The records that have failed since the last success.
         case up(failed: Set<UploadID>)
         /// The endpoint is down.
         ///
@@ -89,21 +88,21 @@ struct WebhookOutbox: Sendable {
 
     private let options: Options
     private var entries: [UploadID: Entry] = [:]
-    /// The records that were not sent yet, in turns of their clients: a client with many records does not delay others.
+    /// The records without any attempt. Clients are served in turn, so a client with many records delays no others.
     private var fresh = TurnQueue<UploadID>()
-    /// The records whose message failed and that wait for a time. The next record is last.
+    /// The records whose message failed and that wait for a time, latest first.
     private var waiting: [(until: Instant, id: UploadID)] = []
     /// The records whose message failed while the endpoint was down.
     private var held = CircularBuffer<UploadID>()
-    /// How many of the held records may follow at once.
+    /// The number of records in `held` whose messages may be sent at once.
     private var releases = 0
-    /// The time at which a held record may follow in any case, if the endpoint works.
+    /// The time at which the next held record may be sent regardless of `releases`, if the endpoint works.
     private var nextRelease = Instant.zero
     private var health = Health.up(failed: [])
     private var inFlightCount = 0
     private var repeatedInFlightCount = 0
 
-    /// The number of accepted messages, and the number of failed attempts.
+    /// The number of accepted messages.
     private(set) var deliveredCount = 0
     private(set) var failedCount = 0
 
@@ -111,7 +110,7 @@ struct WebhookOutbox: Sendable {
         self.options = options
     }
 
-    /// The number of records that were not announced yet.
+    /// The number of records whose message was not delivered yet.
     var pendingCount: Int { entries.count }
 
     /// The number of records whose message has failed.
@@ -132,7 +131,7 @@ struct WebhookOutbox: Sendable {
 
     // MARK: - Events
 
-    /// - Returns: The actions, in their order.
+    /// - Returns: The actions, in the order to perform them.
     mutating func handle(
         _ event: Event, at now: Instant, using random: inout some RandomNumberGenerator
     ) -> [Action] {
@@ -170,7 +169,7 @@ struct WebhookOutbox: Sendable {
         case .up(var failed):
             failed.insert(id)
             guard failed.count < options.failuresOfOutage else {
-                // Another attempt may be in flight for some of the failed records.
+                // Some failed records do not wait, because another attempt for them is in flight.
                 held.append(contentsOf: waiting.map(\.id).filter(failed.contains).sorted() + [id])
                 waiting.removeAll { failed.contains($0.id) }
                 health = .down(failures: 0, next: now + options.firstProbe, probe: nil)
@@ -194,7 +193,7 @@ struct WebhookOutbox: Sendable {
         let attempts = (entries[id]?.attempts ?? 0) + 1
         entries[id] = Entry(attempts: attempts, failure: failure)
         wait(id, after: attempts, at: now, using: &random)
-        // The next probe waits, because the store may not be able to read any record.
+        // The next probe is delayed, because the store may be unable to read any record.
         if case .down(let failures, _, id) = health {
             health = .down(failures: failures, next: now + options.firstProbe, probe: nil)
         }
@@ -207,7 +206,7 @@ struct WebhookOutbox: Sendable {
         releases = held.isEmpty ? 0 : min(releases + 2, options.maximumInFlight)
     }
 
-    /// Notes that a record is gone, which says nothing about the endpoint.
+    /// Removes a deleted record. The endpoint may be up or down.
     private mutating func withdrawn(_ id: UploadID, at now: Instant) {
         switch health {
         case .up(var failed):
@@ -222,7 +221,7 @@ struct WebhookOutbox: Sendable {
 
     private mutating func sends(at now: Instant) -> [UploadID] {
         if case .down(let failures, let next, nil) = health {
-            // Any record can be the probe. A record that has not failed yet is best.
+            // Any record can be the probe. A record that has not failed yet is preferred.
             guard next <= now, inFlightCount == 0, let id = fresh.popFirst() ?? held.popFirst() ?? waiting.popLast()?.id
             else { return [] }
             health = .down(failures: failures, next: next, probe: id)
@@ -242,7 +241,7 @@ struct WebhookOutbox: Sendable {
         return ids
     }
 
-    /// Whether a failed message may be repeated now.
+    /// Whether the message about a failed record may be repeated now.
     private var canRepeat: Bool {
         inFlightCount < options.maximumInFlight && repeatedInFlightCount < max(options.maximumInFlight / 2, 1)
     }
@@ -266,8 +265,7 @@ struct WebhookOutbox: Sendable {
         if (entries[id]?.attempts ?? 0) > 0 { repeatedInFlightCount += 1 }
     }
 
-    /// The time at which ``Event/due`` must be reported if no other event comes first; `nil` if no message waits for a
-    /// time.
+    /// The time at which ``Event/due`` must be reported; `nil` if no record waits for a time.
     var wakeTime: Instant? {
         switch health {
         case .up:
@@ -280,7 +278,7 @@ struct WebhookOutbox: Sendable {
 
     // MARK: - Waiting
 
-    /// Lets a record wait, the longer the more often it has failed.
+    /// Makes a record wait. The wait grows with each failed attempt.
     private mutating func wait(
         _ id: UploadID, after attempts: Int, at now: Instant, using random: inout some RandomNumberGenerator
     ) {
@@ -299,13 +297,13 @@ struct WebhookOutbox: Sendable {
     }
 }
 
-/// A queue that serves clients in turns. The items of each client stay in order.
+/// A queue that serves clients in turn. The items of each client stay in order.
 struct TurnQueue<Item: Sendable>: Sendable {
     private var queues: [PeerAddress?: CircularBuffer<Item>] = [:]
-    /// The clients that have items, each once.
+    /// The clients that have items, each once, in the order in which they are served.
     private var turns = CircularBuffer<PeerAddress?>()
 
-    /// - Parameter peer: The client; `nil` if it is unknown.
+    /// - Parameter peer: The client that the item belongs to; `nil` if the client is unknown.
     mutating func append(_ item: Item, of peer: PeerAddress?) {
         if queues[peer] == nil { turns.append(peer) }
         queues[peer, default: CircularBuffer(initialCapacity: 1)].append(item)

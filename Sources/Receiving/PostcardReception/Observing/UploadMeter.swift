@@ -9,11 +9,11 @@ package final class UploadMeter: Sendable {
     package struct Counts: Sendable, Encodable {
         package var underWay = 0
         package var received = 0
-        /// The number of forms that were received again under the same key, and made no second record.
+        /// The number of forms that were received again under the same key, and created no second record.
         package var repeated = 0
         package var files = 0
         package var bodyBytes: Int64 = 0
-        /// The number of uploads that were removed because of their age or the size of all uploads.
+        /// The number of uploads removed because of their age or the size of all uploads.
         package var removed = 0
         package var refused = 0
         package var refusals: [String: Int] = [:]
@@ -35,8 +35,7 @@ package final class UploadMeter: Sendable {
     private let duration: Timer
     private let inProgress: Meter
 
-    /// - Parameter factory: The factory that makes the metrics. Defaults to the factory that the app has chosen for the
-    ///   process.
+    /// - Parameter factory: Makes the metrics. Defaults to the factory that the app has chosen for the process.
     package init(factory: any MetricsFactory = MetricsSystem.factory) {
         self.factory = factory
         counters = LabeledCounters(factory)
@@ -61,8 +60,8 @@ package final class UploadMeter: Sendable {
 
     /// Counts the end of an upload.
     ///
-    /// - Parameter bodyBytes: The size of the form, in bytes; `nil` for a request with a part of a form. Its bytes
-    ///   count when the whole form is read.
+    /// - Parameter bodyBytes: The size of the form, in bytes; `nil` for a request with a part of a form. The bytes of
+    ///   that part are counted when the whole form is read.
     func ended(bodyBytes: Int64?, after time: Duration) {
         counts.withLock { counts in
             counts.underWay -= 1
@@ -104,26 +103,26 @@ package final class UploadMeter: Sendable {
         counters.increment(.uploadsRemoved, [("reason", reason)])
     }
 
-    /// Reports the size of all uploads together.
+    /// Reports the total size of all uploads.
     package func stores(bytes: Int128) {
         Meter(label: ReceiverMetric.storedBytes.rawValue, factory: factory).set(Double(bytes))
     }
 
-    /// Counts an attempt to announce a record to the endpoint of a webhook.
+    /// Counts an attempt to deliver the message about a record to a webhook's endpoint.
     package func announced(_ isDelivered: Bool) {
         counters.increment(isDelivered ? .webhooksDelivered : .webhooksFailed, [])
     }
 
-    /// Counts an operation of the store that failed.
+    /// Counts a failed operation of the store.
     package func storeFailed(_ operation: StoreOperation, _ error: any Error) {
         let known: [UploadStoreError.Code] = [.full, .unavailable, .damaged]
-        // An app's own store may have any codes.
+        // The store of an app may use any codes.
         let code = (error as? UploadStoreError).flatMap { known.contains($0.code) ? $0.code.rawValue : nil } ?? "other"
         counters.increment(.storeErrors, [("operation", operation.rawValue), ("code", code)])
     }
 }
 
-/// Counters with labels, each made once.
+/// Counters with labels. Each counter is made once.
 package final class LabeledCounters: Sendable {
     private let factory: any MetricsFactory
     private let counters = Mutex<[String: Counter]>([:])
@@ -132,7 +131,7 @@ package final class LabeledCounters: Sendable {
         self.factory = factory
     }
 
-    /// - Parameter labels: Names and values. The values must be from a fixed list.
+    /// - Parameter labels: Names and values. Each label must have a fixed set of values.
     package func increment(_ metric: ReceiverMetric, _ labels: [(String, String)], by amount: Int64 = 1) {
         let key = ([metric.rawValue] + labels.map(\.1)).joined(separator: "\n")
         let counter = counters.withLock { counters in
@@ -145,8 +144,7 @@ package final class LabeledCounters: Sendable {
     }
 }
 
-/// The metrics of a receiver, named by the conventions of Prometheus: base units, and `_total` for values that only
-/// grow.
+/// The metrics of a receiver, named as in Prometheus: base units, and `_total` for values that only grow.
 package enum ReceiverMetric: String, CaseIterable, Sendable {
     case uploadsReceived = "postcard_uploads_received_total"
     case uploadsRepeated = "postcard_uploads_repeated_total"

@@ -2,16 +2,14 @@ package import PostcardForm
 package import PostcardStore
 import Synchronization
 
-/// The outcome of a request at the upload routes, for the middleware around them. It also has the observer of the
-/// request's form.
+/// The outcome of a request to the upload routes, for the middleware around them, and the observer of its form.
 ///
-/// A report lives until the response has been sent, so it does not keep the record: the text of a record may be large,
-/// and a client may leave its response unread.
+/// A report lives until the client has read the response, so it does not contain the record, which may be large.
 package final class UploadReport: Sendable {
     package enum Outcome: Sendable {
-        /// The form became a record.
+        /// The form became a new record.
         case recorded(UploadRecord)
-        /// The form was already a record, made by an earlier request.
+        /// An earlier request had already stored the form.
         case repeated(UploadID)
         /// The upload was deleted.
         case deleted(UploadID)
@@ -40,7 +38,7 @@ package final class UploadReport: Sendable {
     /// The number of files in the record that the request made.
     package var fileCount: Int? { state.withLock { $0.fileCount } }
 
-    /// Calls a closure with the outcome of the request, as soon as it is known.
+    /// Calls a closure with the outcome of the request as soon as the outcome is known.
     package func onOutcome(_ body: @escaping @Sendable (Outcome) -> Void) {
         state.withLock { $0.onOutcome = body }
     }
@@ -58,29 +56,28 @@ package final class UploadReport: Sendable {
     }
 }
 
-/// Watches the parts of a form while it is received.
+/// Observes the parts of a form while it is received.
 package protocol FormObserver: Sendable {
     /// A part has begun.
     ///
-    /// - Parameter offset: The offset of the part's content.
+    /// - Parameter offset: The offset of the part's content in the body.
     func partBegan(_ header: PartHeader, at offset: Int64)
 
-    /// Further bytes of the part's content were read.
+    /// More bytes of the part's content were read.
     ///
     /// - Parameter count: The number of these bytes.
     func partRead(_ count: Int)
 
-    /// The first bytes of the current file show that it was damaged before it was sent.
+    /// The first bytes of the current file show that the file was damaged before it was sent.
     ///
-    /// - Parameter offset: The offset of the part's content.
+    /// - Parameter offset: The offset of the file's content in the body.
     func damageFound(_ damage: FileDamage, inFileAt offset: Int64, partIndex: Int)
 
-    /// The part of a text field has ended.
+    /// A text field has ended.
     ///
     /// - Parameter text: The content of the field.
     func fieldEnded(text: [UInt8])
 
-    /// The refusal that the client receives for a problem. An observer that examines the form may know the problem's
-    /// cause.
+    /// Returns the refusal for the client. An observer that examines the form may know the cause of a problem.
     func refusal(for problem: UploadProblem) async -> UploadProblem
 }

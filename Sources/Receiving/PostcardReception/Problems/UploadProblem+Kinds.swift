@@ -105,7 +105,7 @@ extension UploadProblem {
         status: 404, code: "not-found", detail: "The upload has no such file.",
         advice: "Its record lists the files; they are counted from 0.")
 
-    /// The problem of a server that has read the body before the receiver. It cannot be distinguished from a client
+    /// The refusal if the server has already read the body. The receiver cannot distinguish this case from a client
     /// that disconnected at once, but such a client gets no response.
     static func bodyNotPassed(of count: Int64) -> UploadProblem {
         UploadProblem(
@@ -148,7 +148,7 @@ extension UploadProblem {
         return storeUnavailable(detail: "The form could not be stored.")
     }
 
-    /// The problem of a store that does not work, for the operators of the store.
+    /// The problem of a store that does not work, for its operators.
     package static func unready(_ store: any MaintainedUploadStore, _ error: any Error) -> UploadProblem {
         if let error = error as? UploadStoreError, error.code == .full { return .store(error) }
         return storeUnavailable(detail: "\(store.dependency) cannot be used to store forms.")
@@ -174,7 +174,7 @@ extension UploadProblem {
     }
 }
 
-/// Refusals of requests before they reach a route.
+/// Refusals of requests before a route handles them.
 extension UploadProblem {
     package static let malformedRequest = UploadProblem(
         status: 400, code: "malformed-request", detail: "This is not a valid HTTP request (RFC 9112).",
@@ -218,7 +218,7 @@ extension UploadProblem {
 
     /// - Parameters:
     ///   - field: The header field with the digest.
-    ///   - count: The number of bytes that the digest is about.
+    ///   - count: The number of bytes that the digest covers.
     ///   - offset: The offset of the first of these bytes in the upload; `nil` for the whole form.
     static func digestMismatch(_ field: String, of count: Int64, at offset: Int64?) -> UploadProblem {
         guard let offset else {
@@ -237,7 +237,7 @@ extension UploadProblem {
 
     private static let digestMismatchCode = "digest-mismatch"
 
-    /// Whether the problem is that the bytes of the request do not match its digest.
+    /// Whether the bytes of the request do not match its digest.
     var isDigestMismatch: Bool { code == Self.digestMismatchCode }
 
     static let malformedKey = UploadProblem(

@@ -3,13 +3,13 @@ import PostcardForm
 import PostcardWire
 
 extension UploadProblem {
-    /// The members that the refusal of a resumable request has in addition.
+    /// Additional JSON members of the refusal of a resumable request.
     struct Resumption: Sendable, Hashable {
-        /// The registered problem type, which replaces the server's own.
+        /// A registered problem type, which replaces the receiver's own type.
         var type: ResumptionProblemType?
         var expectedOffset: Int64?
         var providedOffset: Int64?
-        /// Further header fields.
+        /// Additional header fields.
         var fields = HTTPFields()
     }
 
@@ -20,7 +20,7 @@ extension UploadProblem {
         resumption.type = type
     }
 
-    /// The same problem with further header fields.
+    /// Returns the same problem with additional header fields.
     package func adding(_ change: (inout HTTPFields) -> Void) -> UploadProblem {
         var problem = self
         change(&problem.resumption.fields)
@@ -91,7 +91,7 @@ extension UploadProblem {
         status: 404, code: "upload-not-found",
         detail: "There is no such unfinished upload. It was discarded or has expired.", advice: "Start over.")
 
-    /// The problem of an append that another request has replaced. No client sees it, because the connection is closed.
+    /// The problem of an append that a later request has replaced. The connection is closed without a response.
     static let supersededAppend = UploadProblem(
         status: 409, code: "append-superseded", detail: "Another request for the same upload arrived.",
         advice: "Send one request at a time to an upload.")

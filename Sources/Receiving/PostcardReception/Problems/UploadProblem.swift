@@ -9,39 +9,38 @@ import PostcardWire
 public struct UploadProblem: PostcardError, Hashable {
     /// The HTTP status of the response.
     public var status: HTTPResponse.Status { facts.status }
-    /// The kind of problem: a `FormProblem.Code` or a code of the server's own. Codes are stable, so scripts can match
-    /// them.
+    /// The kind of problem: a `FormProblem.Code` or a receiver's own code. Codes are stable, so scripts can match them.
     public var code: String { facts.code }
-    /// The problem of this request, in a sentence.
+    /// A sentence that describes the problem of this request.
     public var detail: String { facts.detail }
     /// The same as ``detail``.
     public var message: String { facts.detail }
-    /// The advice on what to do instead, in a sentence.
+    /// A sentence that says what to do instead.
     public var advice: String? {
         get { facts.advice }
         set { facts.advice = newValue }
     }
-    /// The offset of the first wrong byte, counted from the start of the body; `nil` if there is none.
+    /// The offset of the first wrong byte in the body; `nil` if no byte is wrong.
     public var offset: Int64? {
         get { facts.offset }
         set { facts.offset = newValue }
     }
-    /// The index of the part with the problem, from 0; `nil` if there is none.
+    /// The index of the part with the problem, from 0; `nil` if the problem is not in a part.
     public var partIndex: Int? {
         get { facts.partIndex }
         set { facts.partIndex = newValue }
     }
-    /// The limit that the request exceeds; `nil` if there is none.
+    /// The limit that the request exceeds; `nil` if it exceeds no limit.
     public var limit: Limit? {
         get { facts.limit }
         set { facts.limit = newValue }
     }
-    /// All size limits of the receiver, for a 413, so that a client need not find them one after the other.
+    /// All size limits of the receiver, for a 413, so that a client learns all of them at once.
     public var limits: [Limit] {
         get { facts.limits }
         set { facts.limits = newValue }
     }
-    /// The number of seconds after which the request may be sent again; `nil` for no such advice.
+    /// The number of seconds to wait before the request is sent again; `nil` for no advice.
     public var retryAfterSeconds: Int? {
         get { facts.retryAfterSeconds }
         set { facts.retryAfterSeconds = newValue }
@@ -56,12 +55,12 @@ public struct UploadProblem: PostcardError, Hashable {
         get { facts.challenge }
         set { facts.challenge = newValue }
     }
-    /// Whether the request was refused because clients hold too much, and not because of its own content.
+    /// Whether the refusal is caused by how much clients use, and not by the content of the request.
     package internal(set) var isOfShare: Bool {
         get { facts.isOfShare }
         set { facts.isOfShare = newValue }
     }
-    /// The members that the refusal of a resumable request has in addition.
+    /// Additional JSON members of the refusal of a resumable request.
     var resumption: Resumption {
         get { facts.resumption }
         set { facts.resumption = newValue }
@@ -83,8 +82,8 @@ public struct UploadProblem: PostcardError, Hashable {
         var resumption = Resumption()
     }
 
-    /// The storage of a problem, which is as small as a pointer. Every asynchronous function that may throw a problem
-    /// reserves room for several in its frame, as long as its request lasts.
+    /// The content of a problem, as small as a pointer. Every asynchronous function that may throw a problem reserves
+    /// space for several problems as long as its request lasts.
     private indirect enum Storage: Hashable {
         case facts(Facts)
     }
@@ -102,24 +101,24 @@ public struct UploadProblem: PostcardError, Hashable {
 
     /// A limit that a request exceeds.
     public struct Limit: Sendable, Hashable, Encodable {
-        /// The limit's name.
+        /// The name of the limit.
         public let name: String
-        /// The maximum: a number of bytes, milliseconds or items.
+        /// The maximum, as a number of bytes, milliseconds or items.
         public let value: Int64
 
-        /// Makes a limit, for your own refusals.
+        /// Makes a limit for an app's own refusals.
         public init(name: String, value: Int64) {
             self.name = name
             self.value = value
         }
     }
 
-    /// Makes a problem, for your own refusals.
+    /// Makes a problem for an app's own refusals.
     public init(status: HTTPResponse.Status, code: String, detail: String, advice: String? = nil) {
         storage = .facts(Facts(status: status, code: code, detail: detail, advice: advice))
     }
 
-    /// Makes the problem for a problem that the form parser found.
+    /// Makes a problem from a problem that the form parser found.
     public init(_ problem: FormProblem) {
         self.init(
             status: HTTPResponse.Status(code: problem.status), code: problem.code.rawValue, detail: problem.message,
@@ -129,7 +128,7 @@ public struct UploadProblem: PostcardError, Hashable {
         limit = problem.limit.map { Limit(name: $0.name, value: $0.value) }
     }
 
-    /// The code as words.
+    /// The code, written as words.
     public var title: String {
         let words = code.replacing("-", with: " ")
         return words.prefix(1).uppercased() + words.dropFirst()
@@ -167,7 +166,7 @@ extension UploadProblem: Encodable {
 }
 
 extension UploadProblem {
-    /// Makes the problem for an error of the form decoder.
+    /// Makes a problem from an error of the form decoder.
     public init(_ error: FormDecodingError) {
         self.init(
             status: .init(code: error.status), code: error.code.rawValue, detail: error.message, advice: error.advice)
@@ -175,7 +174,7 @@ extension UploadProblem {
         partIndex = error.partIndex
     }
 
-    /// The refusal for an error that a form's handler throws; `nil` for an unrelated error.
+    /// Makes the refusal for an error that a form's handler throws; `nil` for an unrelated error.
     package init?(anyOf error: any Error) {
         switch error {
         case let problem as UploadProblem: self = problem
@@ -202,7 +201,7 @@ extension UploadProblem {
 
     /// The body of the response.
     package var body: ByteBuffer {
-        // Strings and integers always encode. A response without a body is better than none.
+        // Strings and integers always encode. If encoding fails, the response has no body.
         var body = ByteBuffer(bytes: (try? JSONEncoder.forResponses.encode(self)) ?? Data())
         body.writeString("\n")
         return body

@@ -3,16 +3,16 @@ import HTTPTypes
 import NIOCore
 import PostcardWire
 
-/// Compares the bytes of a body with the digests in the head of its request (RFC 9530).
+/// Compares a body with the digests in the head of its request (RFC 9530).
 struct DigestCheck {
     private let announced: [(name: HTTPField.Name, digest: BodyDigest)]
-    /// Whether the response must have the digest of the form.
+    /// Whether the response must contain the digest of the form.
     let isWanted: Bool
     private var hash = SHA256()
-    /// The number of bytes so far.
+    /// The number of bytes added so far.
     private(set) var byteCount: Int64 = 0
 
-    /// - Parameter names: The digest fields that can be compared with the bytes of this body.
+    /// - Parameter names: The digest fields that apply to the bytes of this body.
     /// - Returns: `nil` if the request has none of these fields, and does not ask for a digest.
     /// - Throws: A problem if a field is malformed.
     init?(of request: IncomingRequest, _ names: [HTTPField.Name]) throws(UploadProblem) {
@@ -37,17 +37,16 @@ struct DigestCheck {
         bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
     }
 
-    /// The digest of all bytes.
     var digest: BodyDigest? { BodyDigest(hash.finalize()) }
 
-    /// The name of a field whose digest does not match the bytes; `nil` if all match.
+    /// The name of the digest field that does not match the bytes; `nil` if all fields match.
     var mismatch: HTTPField.Name? {
         guard !announced.isEmpty else { return nil }
         let digest = digest
         return announced.first { $0.digest != digest }?.name
     }
 
-    /// Compares all bytes of a form.
+    /// Compares all bytes of a form with its digests.
     ///
     /// - Throws: A problem if the bytes do not match a digest.
     func check() throws(UploadProblem) {

@@ -3,7 +3,7 @@ package import NIOCore
 import PostcardFoundation
 package import PostcardStore
 
-/// The response to a request at the upload routes, before the server sends it.
+/// The response to a request at the upload routes.
 package struct FormResponse: Sendable {
     package var status: HTTPResponse.Status
     package var headers: HTTPFields
@@ -11,21 +11,21 @@ package struct FormResponse: Sendable {
 
     /// The body of a response.
     package enum Body: Sendable {
-        /// Bytes in memory, and their share of the memory.
+        /// Bytes in memory, with the reservation of their memory.
         case bytes(ByteBuffer, ShareAccount.Hold?)
-        /// The stored bytes of a record, and their share of the open files.
+        /// The stored bytes of a record, with the reservation of an open file.
         case record(UploadID, any StoredFile, ShareAccount.Hold, Priority)
 
-        /// What a client is told of its stored form if the record cannot be shown: the identifier alone.
+        /// The body with only the identifier of a stored form, if the record cannot be shown.
         static func identifier(_ id: UploadID) -> ByteBuffer { ByteBuffer(string: #"{"id":"\#(id)"}"#) }
     }
 
-    /// How a server treats a stored file if there is no room for its bytes in memory.
+    /// How a response with a stored file behaves if the memory for responses is used up.
     package enum Priority: Sendable {
-        /// The response waits until there is room.
+        /// The response waits until memory is free.
         case ordinary
-        /// The response is sent in the smallest pieces, which do not count. Its client has sent a form, and should not
-        /// wait for clients that do not read. A small record in memory does not count either.
+        /// The response is sent in the smallest pieces, which are not counted: its client has sent a form, and should
+        /// not wait for clients that read slowly. A small record in memory is not counted either.
         case immediate
     }
 
@@ -37,14 +37,14 @@ package struct FormResponse: Sendable {
         self.body = body
     }
 
-    /// The bytes of a body in memory; `nil` if the body is a stored file.
+    /// The bytes of the body in memory; `nil` if the body is a stored file.
     var bytes: Data? {
         if case .bytes(let bytes, _) = body { Data(bytes.readableBytesView) } else { nil }
     }
 }
 
 extension FinalResponse {
-    /// The response to a form that became a record.
+    /// Makes the response to a form that became a record.
     ///
     /// - Parameter isAnswer: Whether the response is the app's own answer, which does not show the record.
     init(_ response: FormResponse, isAnswer: Bool, showing record: UploadID, length: Int64) {
@@ -53,14 +53,14 @@ extension FinalResponse {
             record: record)
     }
 
-    /// The response to a form that was refused finally, so that it cannot be continued.
+    /// Makes the response to a form that was refused for good.
     init(_ problem: UploadProblem, length: Int64) {
         self.init(
             status: problem.status, fields: problem.head.headerFields, body: Data(problem.body.readableBytesView),
             length: length, record: nil)
     }
 
-    /// The stored response as one that can be sent again, to a later request.
+    /// The stored response, for a later request.
     ///
     /// - Parameter recordBody: Makes the body that shows a record.
     func response(recordBody: (UploadID) async throws -> FormResponse.Body) async rethrows -> FormResponse {

@@ -4,27 +4,26 @@ import PostcardForm
 import PostcardFoundation
 import Synchronization
 
-/// Makes a form with one file of a body that is not a form: it has the bytes of the form before and after the file's
-/// bytes. The same limits, rules, screening and records then apply as for any form.
+/// Turns a body that is not a form into a form with one file, by adding bytes before and after it. The same limits,
+/// rules, screening and records then apply as for any form.
 struct FramedBody: Sendable {
-    /// The name of the field that the file is in.
+    /// The name of the field that contains the file.
     static let fieldName = "file"
 
     /// The Content-Type of the form.
     let contentType: String
-    /// The parameters that name the file, as in a Content-Disposition.
+    /// The Content-Disposition parameters that name the file.
     let parameters: String
     let beginning: ByteBuffer
     let end: ByteBuffer
 
-    /// The number of bytes of the form without the body.
+    /// The number of added bytes.
     var byteCount: Int64 { Int64(beginning.readableBytes + end.readableBytes) }
 
-    /// Frames the body of a request. The `Content-Disposition` (RFC 6266) names the file, or else the last segment of
-    /// the path.
+    /// Makes a form of a request's body. `Content-Disposition` (RFC 6266) or the end of the path names the file.
     init(of request: IncomingRequest) {
         let parameters = Self.parameters(of: request)
-        // The boundary cannot be guessed, so no body contains it.
+        // The boundary cannot be guessed, so a body cannot contain it.
         let boundary = Boundary()
         var header = "Content-Disposition: form-data; name=\"\(Self.fieldName)\"\(parameters)\r\n"
         if let type = request.headers[.contentType], !type.isEmpty { header += "Content-Type: \(type)\r\n" }
@@ -47,8 +46,8 @@ struct FramedBody: Sendable {
         return named.isEmpty ? "; filename=\"\(quoted(segment.utf8))\"" : named
     }
 
-    /// The name that a segment of a path stands for (RFC 3986 §2.1), escaped as browsers escape names between quotes.
-    /// Control characters are left out, because a header field cannot have them.
+    /// The decoded name in a segment of a path (RFC 3986 §2.1), escaped as browsers escape quoted names. Control
+    /// characters are removed, because header fields cannot contain them.
     private static func quoted(_ segment: Substring.UTF8View) -> String {
         var rest = segment[...]
         var name: [UInt8] = []
@@ -69,18 +68,18 @@ struct FramedBody: Sendable {
     }
 }
 
-/// Checks a form while its bytes arrive. A malformed form is refused at the first wrong byte, and not after all of it
-/// was sent. Uploads from before a restart have no checker, but every form is checked again when it is complete.
+/// Checks a form while its bytes arrive. A malformed form is refused at its first wrong byte, before the other bytes
+/// are sent. After a restart, an unfinished upload has no checker, but every complete form is checked again.
 ///
-/// A class for the same reason as ``IncomingForm``. Only the request that holds the lock uses it.
+/// A class like ``IncomingForm``, because its values are large. Only the request that holds the upload's lock uses it.
 final class ArrivingFormChecker: Sendable {
     private let parser: Mutex<CheckedFormParser>
 
-    /// The number of bytes of the form before the body.
+    /// The number of bytes that the form has before the body.
     private let skipped: Int64
 
-    /// - Parameter frame: Makes a form of a body that is not a form; `nil` for a form.
-    /// - Throws: ``UploadProblem`` if the rules do not allow the file that the body becomes.
+    /// - Parameter frame: Makes a form of a body that is not one; `nil` if the body already is a form.
+    /// - Throws: ``UploadProblem`` if the rules do not allow the file in a body that is not a form.
     init(parser: CheckedFormParser, frame: FramedBody?) throws {
         self.parser = Mutex(parser)
         skipped = Int64(frame?.beginning.readableBytes ?? 0)
@@ -92,10 +91,12 @@ final class ArrivingFormChecker: Sendable {
         }
     }
 
-    /// The number of bytes of the body that were checked.
+    /// The number of checked bytes of the body.
     var offset: Int64 { parser.withLock { $0.offset } - skipped }
 
-    /// Checks the next bytes of the body. Throws `FormProblem`.
+    /// Checks the next bytes of the body.
+    ///
+    /// - Throws: `FormProblem` if the form is malformed.
     func check(_ bytes: ByteBuffer) throws {
         try parser.withLock { parser in
             var position = 0

@@ -7,19 +7,19 @@ import PostcardWire
 
 /// A form that is being received. Files are passed to the store, and text fields are collected.
 ///
-/// This is a class, and only its calls of the store are asynchronous: asynchronous functions keep their values and
-/// copies of them as long as a sender stalls, and the values of a form are large.
+/// A form is a class, and only its calls of the store are asynchronous: asynchronous functions keep copies of their
+/// values while a sender stalls, and the values of a form are large.
 final class IncomingForm {
     /// The part that is being received.
     private enum Part {
         case none
         case field(PartHeader, value: [UInt8])
-        /// A file whose type is still unknown.
+        /// A file whose type is not known yet.
         case beginning(PartHeader, ByteBuffer)
         case file
     }
 
-    /// A call of the store that the form needs.
+    /// A call of the store that the parser requires.
     private enum Step {
         case beginFile(IncomingFile)
         case write(ByteBuffer)
@@ -28,15 +28,15 @@ final class IncomingForm {
     }
 
     private var parser: CheckedFormParser
-    /// Makes a form of a body that is not a form; `nil` for a form.
+    /// Makes a form of a body that is not one; `nil` if the body already is a form.
     private let frame: FramedBody?
     private var part = Part.none
     private var partIndex = 0
     private var contentOffset: Int64 = 0
     private var recordBytes = 0
-    /// The number of bytes that the parts need in memory until they become a record.
+    /// The number of bytes that the parts keep in memory until they become a record.
     private var heldBytes = 0
-    /// The number of bytes in memory that the form has reserved.
+    /// The number of bytes of memory that the form has reserved.
     private var roomBytes = 0
     private let shares: ShareAccount
     /// The reserved memory for the parts; `nil` before the first part.
@@ -46,12 +46,11 @@ final class IncomingForm {
     private let connection: (any RequestConnection)?
     private let observer: (any FormObserver)?
     private(set) var fields: [UploadRecord.Field] = []
-    /// The charsets that parts name for their texts, by the index of the field. A charset is `nil` if its label is
-    /// unknown.
+    /// The charsets of parts that declare one, by the index of the field. A charset is `nil` if its name is unknown.
     private var charsets: [Int: Charset?] = [:]
-    /// The charset that the form names for all other texts; `nil` if its label is unknown.
+    /// The charset that the form declares for all other texts; `nil` if its name is unknown.
     private var charset: Charset?
-    /// Whether the form has named a charset. The first field `_charset_` counts.
+    /// Whether the form has declared a charset. The first field `_charset_` decides.
     private var hasCharset = false
     /// All fields and files, in the order of the form.
     private(set) var parts: [UploadRecord.Part] = []
@@ -61,10 +60,10 @@ final class IncomingForm {
     private var digestCheck: DigestCheck?
 
     /// - Parameters:
-    ///   - frame: Makes a form of a body that is not a form; `nil` for a form.
+    ///   - frame: Makes a form of a body that is not one; `nil` if the body already is a form.
     ///   - digestCheck: Compares the body with its digests; `nil` if there is nothing to compare.
-    ///   - shares: The account that counts the memory for the parts, for the client of the connection.
-    ///   - observer: The observer of the parts.
+    ///   - shares: Limits the memory for the parts, in total and for the client of the connection.
+    ///   - observer: Observes the parts.
     ///   - typePolicy: The policy for files whose first bytes contradict their type.
     init(
         parser: CheckedFormParser, frame: FramedBody?, digestCheck: DigestCheck?, maximumRecordBytes: Int,
@@ -83,20 +82,19 @@ final class IncomingForm {
         self.maximumBodyBytes = maximumBodyBytes
     }
 
-    /// Reads a body to its end.
+    /// Receives a body to its end.
     ///
     /// - Parameters:
     ///   - beginning: The first bytes of the body.
     ///   - rest: The other bytes.
-    /// - Throws: `FormProblem` or ``UploadProblem`` if the form is refused, and the errors of the body and the
-    ///   upload.
+    /// - Throws: `FormProblem` or ``UploadProblem`` if the form is refused, and the errors of the body and the upload.
     func receive(
         _ beginning: ByteBuffer?, _ rest: inout IncomingChunks, into upload: some PendingUpload
     ) async throws {
         var place = frame == nil ? Place.body : .beginning
         var next = frame?.beginning ?? beginning
         while true {
-            // The chunk is released before the next bytes are awaited, which can then use its memory.
+            // The chunk is released before the next bytes are awaited, so that they can use its memory.
             do {
                 guard let chunk = next.take() else { break }
                 if place == .body { digestCheck?.add(chunk) }
@@ -131,12 +129,12 @@ final class IncomingForm {
         try decodeTexts()
     }
 
-    /// The source of the bytes of a form. A body that is not a form has other bytes before and after it.
+    /// The origin of the bytes of a form. If the body is not a form, bytes are added before and after it.
     private enum Place {
         case beginning, body, end
     }
 
-    /// Compares the whole body with its digests, before a form is refused as malformed: its bytes may have changed in
+    /// Compares the whole body with its digests before a malformed form is refused: its bytes may have changed in
     /// transit. A form that exceeds a limit or breaks a rule is refused at once.
     private func checkDigest(before problem: FormProblem, _ rest: inout IncomingChunks) async throws {
         guard digestCheck?.isComparing == true, problem.code.status == 400, bodyBytes <= maximumBodyBytes
@@ -144,7 +142,7 @@ final class IncomingForm {
         do {
             while let chunk = try await rest.next(isolation: #isolation) {
                 digestCheck?.add(chunk)
-                // A longer body is refused, regardless of its digest.
+                // A body that is too large is refused whatever its digest is.
                 guard bodyBytes <= maximumBodyBytes else { return }
             }
         } catch is RequestInterruption {
@@ -153,10 +151,10 @@ final class IncomingForm {
         try digestCheck?.check()
     }
 
-    /// The digest of the whole body, if the request asks for it.
+    /// The digest of the whole body, if the request asks for one.
     var digest: BodyDigest? { digestCheck?.isWanted == true ? digestCheck?.digest : nil }
 
-    /// Parses up to the next step, and returns it. Returns `nil` at the end of the chunk.
+    /// Parses the chunk up to the next step. Returns `nil` at the end of the chunk.
     @inline(never)
     private func nextStep(in chunk: ByteBuffer, at position: inout Int) throws -> Step? {
         while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {
@@ -228,9 +226,9 @@ final class IncomingForm {
         case .none: return nil
         case .field(let header, var value):
             try hold(bytes.count)
-            // Emptied first, because an array with two owners is copied when it grows.
+            // `part` is emptied first, because an array with two owners is copied when it grows.
             part = .none
-            // The capacity grows by a quarter, because an array that doubles is up to half empty.
+            // The capacity grows by a quarter: an array that doubles its capacity may be half empty.
             if value.capacity < value.count + bytes.count {
                 value.reserveCapacity(max(value.count + bytes.count, value.count / 4 * 5))
             }
@@ -251,7 +249,7 @@ final class IncomingForm {
         }
     }
 
-    /// Adds a text field. A text that is not in UTF-8 is decoded at the end of the form.
+    /// Adds a text field. A text that may not be in UTF-8 is decoded at the end of the form.
     private func add(_ value: [UInt8], of header: PartHeader) throws {
         if let label = header.charset {
             try keep(Self.charsetBytes)
@@ -269,14 +267,14 @@ final class IncomingForm {
         }
     }
 
-    /// Decodes the texts that are not in UTF-8, after the whole form was read: the field with the charset may be last.
+    /// Decodes texts that are not in UTF-8 after the whole form was read, because the charset field may be last.
     private func decodeTexts() throws {
         var decoder = CharsetDecoder()
         for (index, field) in fields.enumerated() {
             let charset = charsets[index] ?? charset
             guard field.bytes != nil || charset?.hidesInASCII == true else { continue }
             let bytes = field.content
-            // The text is kept with the bytes, and may have three times their size.
+            // The text is kept in addition to its bytes, and may be three times as long.
             try keep(3 * bytes.count)
             let text =
                 decoder.text(of: bytes, in: charset, repairing: true) ?? String(decoding: bytes, as: UTF8.self)
@@ -294,7 +292,7 @@ final class IncomingForm {
         try keep(count)
     }
 
-    /// Counts bytes that stay in memory until the form is a record and its response was made.
+    /// Counts bytes that stay in memory until the form is a record and its response is made.
     private func keep(_ count: Int) throws(UploadProblem) {
         heldBytes += count
         guard heldBytes > roomBytes else { return }
@@ -303,18 +301,18 @@ final class IncomingForm {
         roomBytes += room
     }
 
-    /// The minimum number of bytes of memory to reserve at once, because a form has many short names and values.
+    /// The minimum number of bytes to reserve at once, because a form has many short names and values.
     private static let leastRoomBytes = 256
-    /// The memory for a field without its texts, and for a file, which also has a digest and an address.
+    /// The memory for a field without its texts. A file also has a digest and an address.
     private static let fieldBytes = 128
     private static let fileBytes = 640
-    /// The memory for the charset of a part.
+    /// The memory for the charset of a part, in bytes.
     private static let charsetBytes = 64
 
     /// The number of bytes of the body that were read.
     var bodyBytes: Int64 { max(parser.offset - (frame?.byteCount ?? 0), digestCheck?.byteCount ?? 0) }
 
-    /// The error for the client.
+    /// The error that the client receives.
     func problem(for error: any Error) -> any Error {
         switch error {
         case let problem as FormProblem: UploadProblem(problem)
@@ -327,14 +325,14 @@ final class IncomingForm {
 @available(*, unavailable)
 extension IncomingForm: Sendable {}
 
-/// A file whose first bytes, or all bytes, have arrived.
+/// A file whose first bytes have arrived.
 struct IncomingFile {
     private(set) var header: UploadRecord.FileHeader
     let beginning: ByteBuffer
     /// The damage that the first bytes show.
     let damage: FileDamage?
 
-    /// Whether the first bytes are enough to recognize the file, or all bytes that are judged have arrived.
+    /// Whether the bytes are enough to recognize the file's type.
     static func canJudge(_ beginning: ByteBuffer) -> Bool {
         guard beginning.readableBytes < DamagedStart.bytesCount else { return true }
         return beginning.readableBytes >= MediaType.firstBytesCount
@@ -360,7 +358,7 @@ struct IncomingFile {
         }
     }
 
-    /// The same file with the type that its bytes show.
+    /// The same file with the type that its bytes indicate.
     var corrected: IncomingFile {
         var file = self
         file.header.contentType = header.detectedType ?? header.contentType

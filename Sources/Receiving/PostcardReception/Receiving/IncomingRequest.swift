@@ -4,12 +4,12 @@ public import PostcardForm
 package import PostcardStore
 import PostcardWire
 
-/// A request that the server of an app passes on: its head, and the bytes of its body as they arrive.
+/// A request that a server passes to the receiver: its head, and the bytes of its body as they arrive.
 package struct IncomingRequest: Sendable {
     package let head: HTTPRequest
     private let makeChunks: @Sendable () -> IncomingChunks
 
-    /// - Parameter body: The body. It is read once.
+    /// - Parameter body: The bytes of the body, which are read once.
     package init<Body: AsyncSequence & Sendable>(_ head: HTTPRequest, _ body: Body) where Body.Element == ByteBuffer {
         self.head = head
         makeChunks = { IncomingChunks(body.makeAsyncIterator()) }
@@ -20,7 +20,7 @@ package struct IncomingRequest: Sendable {
     /// Begins to read the body.
     func chunks() -> IncomingChunks { makeChunks() }
 
-    /// Waits for the first bytes of the body, so that a request that sends none uses nothing but its connection.
+    /// Waits for the first bytes of the body, so that a request that sends none only uses its connection.
     ///
     /// - Returns: `nil` if the body is empty.
     func beginning(
@@ -34,17 +34,17 @@ package struct IncomingRequest: Sendable {
     }
 }
 
-/// The bytes of a body that were not read yet.
+/// The unread bytes of a body.
 package struct IncomingChunks {
     private let read: (isolated (any Actor)?) async throws -> ByteBuffer?
 
     init<Chunks: AsyncIteratorProtocol>(_ chunks: Chunks) where Chunks.Element == ByteBuffer {
-        // Only one task at a time has these chunks, as with the iterator itself.
+        // Only one task at a time uses these chunks, as with the iterator itself.
         nonisolated(unsafe) var chunks = chunks
         read = { try await chunks.next(isolation: $0) }
     }
 
-    /// The next bytes of the body; `nil` at its end.
+    /// Returns the next bytes of the body; `nil` at the end.
     mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws -> ByteBuffer? {
         try await read(actor)
     }
@@ -56,7 +56,7 @@ extension HTTPRequest {
 
     /// Checks the head of a request with a form, and returns its Content-Type.
     package func formContentType(limits: FormLimits) throws(UploadProblem) -> String {
-        // The HTTP decoder has checked that the length is a number. A number that does not fit exceeds any limit.
+        // The HTTP decoder has checked that the length is a number. A number that exceeds `Int64` exceeds any limit.
         if let length = headerFields[.contentLength], Int64(length).map({ $0 > limits.maximumBodyBytes }) ?? true {
             throw .bodyTooLarge(announced: length, limits: limits)
         }
@@ -68,20 +68,20 @@ extension HTTPRequest {
     }
 }
 
-/// Why a request's body ended early. The body throws this error to its reader.
+/// The reason why a request's body ended early. Reading the body throws this error.
 package enum RequestInterruption: Error {
-    /// The client closed its side.
+    /// The client closed its side of the connection.
     case endedEarly
-    /// The received bytes are not HTTP, such as a broken chunk.
+    /// The received bytes are not valid HTTP, such as a broken chunk.
     case malformed
-    /// No byte arrived for this time.
+    /// No byte arrived during this time.
     case tooSlow(Duration)
-    /// The bytes arrived at a lower rate than this many per second.
+    /// Fewer than this many bytes arrived per second.
     case belowMinimumRate(Int)
     /// The connection is closed, so no response can be sent.
     case disconnected(any Error)
 
-    /// The problem to respond with; `nil` if the client is gone.
+    /// The refusal for the client; `nil` if the client is disconnected.
     ///
     /// - Parameter offset: The number of bytes of the body that were received.
     package func problem(at offset: Int64) -> UploadProblem? {
@@ -95,15 +95,15 @@ package enum RequestInterruption: Error {
     }
 }
 
-/// The connection of a request. For HTTP/2, the request's stream.
+/// The connection of a request; over HTTP/2, the stream of the request.
 package protocol RequestConnection: HoldingConnection {
-    /// The client that the request counts for; `nil` if clients cannot be distinguished.
+    /// The client whose limits the request uses; `nil` if clients cannot be distinguished.
     var peer: PeerAddress? { get }
 
     /// The report of the request's outcome.
     var report: UploadReport { get }
 
-    /// The channel that is closed if the client has to make room for a newcomer; `nil` if it cannot be closed.
+    /// The channel to close if this client must make room for a new one; `nil` if it cannot be closed.
     var channelToClose: (any Channel)? { get }
 
     /// Whether the client can receive interim responses.
@@ -114,7 +114,7 @@ package protocol RequestConnection: HoldingConnection {
 
     /// Sends an interim response after a delay.
     ///
-    /// - Returns: A closure that cancels the response if it was not sent yet.
+    /// - Returns: A closure that cancels the response unless it was already sent.
     func inform(_ head: HTTPResponse, after delay: Duration) -> @Sendable () -> Void
 }
 
@@ -126,7 +126,7 @@ extension RequestConnection {
 }
 
 extension ShareAccount {
-    /// Takes part of a resource for the client at the other end of a connection.
+    /// Reserves an amount of a resource for the client of a connection.
     package func take(
         _ amount: Int = 1, of resource: SharedResource, on connection: (any RequestConnection)?
     ) throws(UploadProblem) -> Hold {

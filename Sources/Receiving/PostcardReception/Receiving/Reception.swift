@@ -6,16 +6,16 @@ import PostcardFoundation
 import PostcardWire
 package import PostcardStore
 
-/// Receives the form of a request and responds with its record, or refuses it.
+/// Receives the form of a request, and responds with its record or a refusal.
 package struct Reception<Store: UploadStore>: Sendable {
     let store: Store
     package let options: UploadOptions
     let meter: UploadMeter
-    /// The account of what each client holds.
+    /// Counts the resources that each client uses.
     let shares: ShareAccount
-    /// The limit of the store's bytes; `nil` if there is none.
+    /// The limit of the store's total size; `nil` for no limit.
     let limit: StoreLimit?
-    /// The app's handler for the form, called once it is stored and before its response.
+    /// The app's handler for stored forms, called before the response.
     private var stored: StoredHandler?
 
     package init(store: Store, options: UploadOptions, meter: UploadMeter, shares: ShareAccount, limit: StoreLimit?) {
@@ -26,10 +26,10 @@ package struct Reception<Store: UploadStore>: Sendable {
         self.limit = limit
     }
 
-    /// The app's handler of a stored form. It returns the app's own answer in memory; `nil` shows the record.
+    /// An app's handler of a stored form, which returns the app's own answer, or `nil` to respond with the record.
     package typealias StoredHandler = @Sendable (CommittedUpload) async throws -> FormResponse?
 
-    /// The reception of one request, whose form is passed to the app once it is stored.
+    /// Returns a copy that passes stored forms to the app.
     package func passingForm(to stored: StoredHandler?) -> Self {
         var reception = self
         reception.stored = stored
@@ -39,11 +39,11 @@ package struct Reception<Store: UploadStore>: Sendable {
     /// A form that became a record.
     struct Received {
         let upload: CommittedUpload
-        /// The upload counts as one in progress until its response is sent.
+        /// Counts the upload as in progress until its response is sent.
         let hold: ShareAccount.Hold
-        /// The room for the texts of the record, which are in memory as long as this value.
+        /// Reserves the memory for the texts of the record.
         let text: ShareAccount.Hold?
-        /// The digest of the form, if its client asked for it.
+        /// The digest of the form, if the client asked for it.
         let digest: BodyDigest?
         /// The app's own answer; `nil` if the response shows the record.
         var answer: FormResponse?
@@ -56,12 +56,12 @@ package struct Reception<Store: UploadStore>: Sendable {
         return await response(showing: received, on: connection, logger: logger)
     }
 
-    /// Receives the form of a request, and counts and reports what became of it.
+    /// Receives the form of a request, and counts and reports the outcome.
     ///
     /// - Parameters:
-    ///   - connection: The connection of the request; `nil` on another server.
-    ///   - observer: Watches the parts of the form.
-    ///   - key: The key under which the form becomes a record. Defaults to the one in the request.
+    ///   - connection: The connection of the request; `nil` if the server provides none.
+    ///   - observer: Observes the parts of the form.
+    ///   - key: The key under which the form becomes a record. Defaults to the key in the request.
     func receive(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, observer: (any FormObserver)?,
         under key: UploadKey? = nil, logger: Logger
@@ -77,12 +77,12 @@ package struct Reception<Store: UploadStore>: Sendable {
         let upload = received.upload
         meter.received(upload)
         connection?.report.note(upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
-        // Whatever the app says of the form, it counts as received.
+        // The form counts as received even if the app refuses it.
         received.answer = try await answer(to: upload, logger: logger)
         return received
     }
 
-    /// The app's answer to a stored form. One that the store has kept is given again.
+    /// Returns the app's answer to a stored form: the answer that the store has kept, or else a new one.
     private func answer(to upload: CommittedUpload, logger: Logger) async throws -> FormResponse? {
         guard let stored else { return nil }
         let keeper = store as? any AnsweringUploadStore
@@ -94,10 +94,10 @@ package struct Reception<Store: UploadStore>: Sendable {
                 }
             }
         } catch let error as DecodingError {
-            // The app answers again.
+            // If the kept answer cannot be read, the app answers again.
             logger.error("Could not read an answer", metadata: ["upload": "\(id)", "error": "\(error)"])
         } catch let error as UploadStoreError {
-            // Another answer than the first one would be wrong.
+            // An answer that differs from the kept answer would be wrong.
             throw problem(of: error, logger: logger)
         }
         guard let answer = try await stored(upload) else { return nil }
@@ -110,12 +110,12 @@ package struct Reception<Store: UploadStore>: Sendable {
         return answer
     }
 
-    /// Counts a refusal, unless the account of what clients hold has made and counted it.
+    /// Counts a refusal, unless ``ShareAccount`` has already counted it.
     func countRefusal(_ problem: UploadProblem) {
         if !problem.isOfShare { meter.refused(problem) }
     }
 
-    /// The problem with all size limits in a list, if its status is 413 and it has no list.
+    /// Returns the problem with a list of all size limits, if its status is 413 and it has no list.
     func named(_ problem: UploadProblem) -> UploadProblem {
         guard problem.status == .contentTooLarge, problem.limits.isEmpty else { return problem }
         var problem = problem
@@ -136,20 +136,20 @@ package struct Reception<Store: UploadStore>: Sendable {
     }
 
     /// The body of a response: the stored bytes, or for a small record the JSON, which is faster to encode than to
-    /// read. No other bytes of a record are in memory while its response is not read.
+    /// read. While the response waits for its client, no other bytes of the record are in memory.
     private func body(
         of received: Received, on connection: (any RequestConnection)?, logger: Logger
     ) async -> FormResponse.Body {
         let record = received.upload.record
         if record.expectedBytes <= Self.smallBytes {
             let json = record.jsonBuffer()
-            // Escaped text may have six times the bytes.
+            // Escaped text may be six times as long.
             if json.readableBytes <= Self.smallBytes { return .bytes(json, nil) }
         }
         do {
             return try await body(ofRecord: record.id, received.hold, .immediate, logger: logger)
         } catch {
-            // Another request has deleted it, or it cannot be opened now. The form was received in any case.
+            // The record was deleted by another request, or cannot be opened. The form was received in any case.
             let json = record.jsonBuffer()
             if let hold = try? shares.take(json.readableBytes, of: .responseBytes, on: connection) {
                 return .bytes(json, hold)
@@ -158,12 +158,12 @@ package struct Reception<Store: UploadStore>: Sendable {
         }
     }
 
-    /// The size of a record of which several thousand may be in memory.
+    /// The maximum size of a small record, in bytes. Several thousand small records fit in memory.
     private static var smallBytes: Int { 4 << 10 }
 
     /// The stored bytes of a record.
     ///
-    /// - Parameter hold: The room for the open file.
+    /// - Parameter hold: Reserves the open file.
     func body(
         ofRecord id: UploadID, _ hold: ShareAccount.Hold, _ priority: FormResponse.Priority, logger: Logger
     ) async throws -> FormResponse.Body {
@@ -189,7 +189,7 @@ package struct Reception<Store: UploadStore>: Sendable {
         var body = request.chunks()
         try shares.check(of: .uploads, for: connection?.peer)
         do {
-            // Before `100 Continue`, because a store without room throws here.
+            // The upload begins before `100 Continue` is sent, because a full store throws here.
             let announced = request.headers[.contentLength].flatMap { Int64($0) }
             let upload = try await store.beginUpload(under: key, announcedBytes: announced)
             let beginning: ByteBuffer?
@@ -219,7 +219,7 @@ package struct Reception<Store: UploadStore>: Sendable {
         }
     }
 
-    /// The problem of a client whose form the store has not kept. It is logged and counted if it is the store's fault.
+    /// The refusal for a form that the store could not keep. The error is logged and counted if the store caused it.
     func problem(of error: UploadStoreError, logger: Logger) -> UploadProblem {
         let problem = UploadProblem.store(error)
         if problem.status.kind == .serverError {
@@ -251,7 +251,7 @@ package struct Reception<Store: UploadStore>: Sendable {
         }
     }
 
-    /// Makes the form of a request. Checks the head of the request.
+    /// Makes the form of a request after checking the request's head.
     @inline(never)
     private func form(
         for request: IncomingRequest, on connection: (any RequestConnection)?, observer: (any FormObserver)?
@@ -264,14 +264,14 @@ package struct Reception<Store: UploadStore>: Sendable {
             shares: shares, connection: connection, observer: observer, typePolicy: options.contentTypePolicy)
     }
 
-    /// Makes the checker of a form that arrives in several requests. Checks the head of the request.
+    /// Makes the checker of a form that arrives in several requests, after checking the request's head.
     @inline(never)
     func checker(for request: IncomingRequest) throws -> ArrivingFormChecker {
         let frame = try frame(of: request)
         return try ArrivingFormChecker(parser: try parser(for: request, in: frame), frame: frame)
     }
 
-    /// What makes the body of a request a form, if it is none and need not be one. Checks the head of the request.
+    /// Returns the frame that makes a form of a body; `nil` if the body already is a form. Checks the request's head.
     func frame(of request: IncomingRequest) throws(UploadProblem) -> FramedBody? {
         let contentType = try request.head.formContentType(limits: options.limits)
         return options.acceptsAnyBody && !FramedBody.isForm(contentType) ? FramedBody(of: request) : nil

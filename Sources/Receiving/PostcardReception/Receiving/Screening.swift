@@ -3,13 +3,13 @@ import PostcardFoundation
 package import PostcardStore
 import Synchronization
 
-/// Screens files, a few at a time, in turns of the addresses that sent them.
+/// Screens a limited number of files at once. Addresses whose files wait are served in turn.
 package struct Screening: Sendable {
     private let screen: @Sendable (FinishedFile) async throws -> ScreeningVerdict
     private let timeLimit: Duration
     private let shares: ShareAccount
 
-    /// - Parameter shares: The account that limits how many files are screened at once.
+    /// - Parameter shares: Limits how many files are screened at once.
     package init(
         timeLimit: Duration, _ shares: ShareAccount,
         screen: @escaping @Sendable (FinishedFile) async throws -> ScreeningVerdict
@@ -27,7 +27,7 @@ package struct Screening: Sendable {
 
     /// Screens files one after the other.
     ///
-    /// - Parameter peer: The client that sent the files; `nil` if it is unknown.
+    /// - Parameter peer: The client that sent the files; `nil` if the client is unknown.
     /// - Returns: The index of the first refused file, and the reason; `nil` if all files are accepted.
     /// - Throws: ``UploadProblem`` if a file has no verdict.
     package func refusal(
@@ -48,11 +48,11 @@ package struct Screening: Sendable {
         return nil
     }
 
-    /// Waits for the file's turn and screens the file.
+    /// Waits until the file may be screened, and screens it.
     ///
     /// - Parameter peer: The client that sent the file.
-    /// - Throws: ``UploadProblem`` if the file's turn does not come within the time limit, ``ScreeningTimeout`` if the
-    ///   screening does not end within it, and the errors of the screening.
+    /// - Throws: ``UploadProblem`` if the screening cannot begin within the time limit, ``ScreeningTimeout`` if it does
+    ///   not end within the limit, and the errors of the screening.
     func screen(_ file: FinishedFile, for peer: PeerAddress?) async throws -> ScreeningVerdict {
         let turn = Turn()
         return try await within(timeLimit, or: overdue(turn)) { try await screen(file, for: peer, in: turn) }
@@ -63,7 +63,7 @@ package struct Screening: Sendable {
         return ScreeningTimeout(timeLimit: timeLimit)
     }
 
-    /// The turn of a file that waits for its screening.
+    /// The reservation of a file that waits for its screening.
     private final class Turn: Sendable {
         let hasCome = Atomic(false)
     }
@@ -78,7 +78,7 @@ package struct Screening: Sendable {
     }
 }
 
-/// A file was not screened within the time limit.
+/// A screening did not end within the time limit.
 struct ScreeningTimeout: Error, CustomStringConvertible {
     let timeLimit: Duration
 

@@ -3,7 +3,7 @@ import PostcardStore
 import PostcardWire
 
 extension UploadKey {
-    /// The key of a request; `nil` if it has none.
+    /// The idempotency key of a request; `nil` if the request has no key.
     init?(of request: IncomingRequest, scope: (HTTPFields) -> String) throws(UploadProblem) {
         guard let name = HTTPField.Name.idempotencyKey else { return nil }
         let values = request.headers[values: name]
@@ -12,8 +12,7 @@ extension UploadKey {
         self.init(text, scope: scope(request.headers))
     }
 
-    /// The draft wants a string of a structured field (RFC 9651 §3.3.3). Many clients send the text without quotes, which
-    /// is accepted.
+    /// Parses a key: a quoted string, as the draft requires (RFC 9651 §3.3.3), or unquoted, as many clients send it.
     static func text(of value: String) -> String? {
         var text = value
         if value.utf8.first == UInt8(ascii: "\"") {

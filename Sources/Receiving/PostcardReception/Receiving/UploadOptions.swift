@@ -3,100 +3,97 @@ public import PostcardForm
 import PostcardFoundation
 public import PostcardStore
 
-/// The options of the upload routes: what they accept, at which path, and what else they offer.
+/// The options of the upload routes: accepted forms, paths, and further features.
 public struct UploadOptions: Sendable {
     /// The path where forms are posted, such as `/api/v1/images`. Defaults to `/uploads`.
     ///
-    /// A missing slash at the beginning is added and repeated slashes are removed, because a browser reads two slashes
-    /// as the beginning of a host.
+    /// A missing first slash is added, and repeated slashes are removed: browsers expect a host after two slashes.
     public var path = UploadRecord.readingPath {
         didSet { path = Self.withSingleSlashes(path) }
     }
 
-    /// Whether a body that is not `multipart/form-data` is also accepted, as iOS sends when it uploads a file. Such a
-    /// body becomes a record with one file in the field `file`. The request's `Content-Disposition` (RFC 6266) names
-    /// the file, or else the last segment of the path: files can also be sent by POST and PUT below ``path``. The
-    /// limits, rules and screening of forms apply. Defaults to `false`: such a body is refused with 415.
+    /// Whether a body that is not `multipart/form-data` is accepted too, such as a file upload on iOS. Such a body
+    /// becomes a record with one file in the field `file`. The file's name is from `Content-Disposition` (RFC 6266), or
+    /// else the last segment of the path: files can also be sent by POST and PUT below ``path``. The limits, rules and
+    /// screening of forms apply. Defaults to `false`: such a body is refused with 415.
     public var acceptsAnyBody = false
 
     /// The limits of a form and its parts.
     public var limits = FormLimits()
 
-    /// The fields and files that a form may have. Defaults to `nil`: any. A form is refused at the first byte that
-    /// breaks a rule.
+    /// The fields and files that a form may have, checked as bytes arrive. Defaults to `nil`: all are allowed.
     public var rules: FormRules?
 
     /// The policy for files whose first bytes contradict their media type. Defaults to recording both types.
     public var contentTypePolicy = ContentTypePolicy.recordBoth
 
-    /// The maximum size of all text values, names and filenames of a form together, in bytes. The texts are in memory
+    /// The maximum total size of the text values, names and filenames of a form, in bytes. The texts are in memory
     /// until the record is written. Defaults to 8 MiB.
     public var maximumRecordBytes = 8 << 20
 
-    /// The maximum memory for the text values, names and filenames of all forms that are being received, in bytes, with
-    /// 128 bytes for each field and 640 for each file. Defaults to 64 MiB.
+    /// The maximum total memory for the text values, names and filenames of all forms in progress, in bytes. Each field
+    /// counts 128 bytes more, and each file 640. Defaults to 64 MiB.
     public var maximumHeldBytes = 64 << 20
 
-    /// The maximum number of bytes of all responses that are in memory at once: files, records and lists that were read
-    /// from the store and not sent yet. A client waits for its next piece while the bytes of others reach the maximum,
-    /// or while the responses to its address use its share. The response to a received form does not wait. Defaults to
-    /// 8 MiB.
+    /// The maximum total size of all responses in memory, in bytes: files, records and lists that were read from the
+    /// store and not sent yet. If the maximum or a client's share is reached, the client waits for its next piece. The
+    /// response to a received form does not wait. Defaults to 8 MiB.
     public var maximumHeldResponseBytes = 8 << 20
 
-    /// Checks every file after it was received and before the form becomes a record, for example with a virus scanner.
-    /// A form with a refused file gets 422. If the check throws an ``UploadProblem``, the form is refused with it. If
-    /// it throws any other error, the form gets 503. The files of a form are checked one after the other, and can be
-    /// read until the last check of the form has ended. Defaults to `nil`: no file is checked.
+    /// Checks every file before the form becomes a record, for example with a virus scanner. A form with a refused file
+    /// gets 422. If the check throws an ``UploadProblem``, the form is refused with it. If it throws any other error,
+    /// the form gets 503. The files of a form are checked one after the other, and can be read until the last check has
+    /// ended. Defaults to `nil`: no file is checked.
     public var screen: (@Sendable (FinishedFile) async throws -> ScreeningVerdict)?
 
-    /// The maximum number of files that are checked at once. Other files wait, in turns of the addresses that sent
-    /// them. Defaults to the number of processors.
+    /// The maximum number of files that are checked at once. Further files wait, and their addresses are served in
+    /// turn. Defaults to the number of processors.
     public var maximumConcurrentScreenings = ProcessInfo.processInfo.activeProcessorCount
 
-    /// The maximum time for the check of a file, including the time in which it waits for its turn. Defaults to 60
-    /// seconds. After that, the task of the check is cancelled, and the form is refused with 503.
+    /// The maximum time until the check of a file ends, including the wait before it begins. After this time, the task
+    /// of the check is cancelled, and the form is refused with 503. Defaults to 60 seconds.
     public var screeningTimeout: Duration = .seconds(60)
 
     /// The maximum number of forms that are received at once. Defaults to 2,000, so that a thousand slow clients leave
-    /// room for others.
+    /// capacity for others.
     ///
-    /// A form counts from the first byte of its body until its response. Each form and each response from the store has
-    /// a file open. Besides its connections, the process may open a number of files (`RLIMIT_NOFILE`): at most half of
-    /// them are for forms, and half for responses.
+    /// A form counts from its first byte until its response. Each form and each response from the store has a file
+    /// open. The files that the process may open besides its connections (`RLIMIT_NOFILE`) are divided equally between
+    /// forms and responses.
     public var maximumConcurrentUploads = 2000
 
-    /// The maximum number of requests in progress at once, whether they send a form or not. Defaults to 2,500. Each
-    /// request has a task and buffers: 2,500 clients that do not read their responses take about 180 MiB. In an app of
-    /// your own, only the responses that are read from the store count.
+    /// The maximum number of requests in progress, with or without a form. Defaults to 2,500. Each request has a task
+    /// and buffers: 2,500 clients that do not read their responses use about 180 MiB. In an app of your own, only
+    /// responses that are read from the store count.
     public var maximumConcurrentRequests = 2500
 
-    /// The share of the free amount that the clients of one address can have. It applies to
+    /// The fraction of the free amount that the clients of one address can use. It applies to
     /// ``maximumConcurrentUploads``, ``maximumConcurrentRequests``, ``maximumHeldBytes``, ``maximumHeldResponseBytes``,
     /// `UnfinishedUploadOptions.maximumUnfinished` and `UnfinishedUploadOptions.maximumUnfinishedBytes`. Defaults to
-    /// 0.25. An address that has only one item can have half, because one upload may be large. An IPv6 network of 64
-    /// bits counts as one address.
+    /// 0.25. An address with only one item can use half, because one upload may be large. An IPv6 network of 64 bits
+    /// counts as one address.
     ///
-    /// If several addresses take as much as they can, each gets less than the address before, and some amount is always
-    /// left. A tenth is reserved for addresses that have little. If even the reserve is used up, the oldest request of
-    /// the address that has most makes room for a newcomer. A client is refused with 429 if its address has used up its
-    /// share, and with 503 if everything is used up.
+    /// If several addresses use as much as they can, each gets less than the address before, and some amount always
+    /// stays free. A tenth is reserved for addresses that use little. If even the reserve is used up, the oldest
+    /// request of the address that uses most is ended for a new address. A client is refused with 429 if its address
+    /// has used up its share, and with 503 if everything is used up.
     ///
     /// Behind a reverse proxy all clients have one address, unless the proxy is one of the
-    /// `ConnectionOptions.trustedProxies`. A share of 1 means no limit.
+    /// `ConnectionOptions.trustedProxies`. The value 1 means no limit.
     public var clientShare = 0.25
 
-    /// The scope of a request's `Idempotency-Key`, such as the user, read from the header fields: the same key in two
-    /// scopes names two uploads. The scope must not change between attempts, as a token does that is refreshed.
-    /// Defaults to one scope for all clients. This is safe because keys are random and only the same form gets the
-    /// record of its key.
+    /// Returns the scope of a request's `Idempotency-Key`, such as the user, from the header fields: the same key in
+    /// two scopes names two uploads. A scope must stay the same between attempts, unlike a token that is refreshed.
+    /// Defaults to one scope for all clients, because keys are random and only the same form gets the record of its
+    /// key.
     public var keyScope: @Sendable (HTTPFields) -> String = { _ in "" }
 
-    /// How unfinished uploads are kept, so that clients can resume them. `nil` disables resumption: every form must
-    /// arrive in one request. Resumption needs a store that is a `ResumableUploadStore`, such as `LocalUploadStore`.
+    /// The options of unfinished uploads, which clients can resume. `nil` disables resumption: every form must arrive
+    /// in one request. Resumption needs a `ResumableUploadStore`, such as `LocalUploadStore`.
     public var resumption: UnfinishedUploadOptions? = UnfinishedUploadOptions()
 
-    /// What clients may do with stored uploads. Defaults to ``Access/none``: forms are only received. The routes ask
-    /// for no password: everyone who reaches them has this access.
+    /// What clients may do with stored uploads. The routes require no password: all clients have this access. Defaults
+    /// to ``Access/none``: clients can only send forms.
     public var access = Access.none
 
     /// The access of clients to stored uploads.
@@ -108,13 +105,13 @@ public struct UploadOptions: Sendable {
             self.rawValue = rawValue
         }
 
-        /// Listing records and fetching files.
+        /// Clients may list records and fetch files.
         public static let reading = Access(rawValue: 1)
-        /// Deleting uploads.
+        /// Clients may delete uploads.
         public static let deleting = Access(rawValue: 2)
-        /// No access: forms are only received.
+        /// Clients can only send forms.
         public static let none: Access = []
-        /// Full access: reading and deleting.
+        /// Clients may read and delete uploads.
         public static let all: Access = [.reading, .deleting]
     }
 
@@ -128,7 +125,7 @@ public struct UploadOptions: Sendable {
 }
 
 extension UploadOptions {
-    /// The size limits of a form and its parts, as a problem lists them.
+    /// The size limits of a form and its parts, which refusals list.
     var sizeLimits: [UploadProblem.Limit] {
         var sizes = [
             ("maximumBodyBytes", limits.maximumBodyBytes), ("maximumFileBytes", limits.maximumFileBytes),
@@ -142,12 +139,11 @@ extension UploadOptions {
     }
 }
 
-/// The policy for a file whose first bytes contradict the media type that the client sent, such as a HEIC picture sent
-/// as `image/jpeg`.
+/// The policy for a file whose first bytes contradict its declared media type, such as a HEIC picture as `image/jpeg`.
 public enum ContentTypePolicy: String, Sendable, Hashable, CaseIterable {
-    /// The record has both types: `UploadRecord.File.contentType` and `UploadRecord.File.detectedType`.
+    /// The record contains both types: `UploadRecord.File.contentType` and `UploadRecord.File.detectedType`.
     case recordBoth = "record"
-    /// The record has the type that the bytes show.
+    /// The record contains the type that the bytes indicate.
     case correct
     /// The form is refused with 415 and the code `content-contradicts-type`.
     case refuse
@@ -169,7 +165,7 @@ extension ShareLimits {
         self[.responses] = min(options.maximumConcurrentRequests, files)
         self[.responseBytes] = options.maximumHeldResponseBytes
         self[.screenings] = options.maximumConcurrentScreenings
-        // A picture needs as much memory as the rest of the receiver.
+        // Making a thumbnail needs as much memory as the whole receiver.
         self[.thumbnails] = 1
         if let resumption = options.resumption {
             self[.unfinishedUploads] = resumption.maximumUnfinished

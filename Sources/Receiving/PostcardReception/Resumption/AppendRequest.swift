@@ -6,21 +6,21 @@ import PostcardWire
 /// The header fields of a request that creates an unfinished upload or appends to one.
 struct AppendRequest {
     let version: ResumptionVersion
-    /// Whether the request has the last bytes of the upload.
+    /// Whether the request contains the last bytes of the upload.
     let isComplete: Bool
     /// The offset in the upload at which the bytes of the request begin.
     let offset: Int64
-    /// The length of the request's body, in bytes; `nil` if the request does not say.
+    /// The length of the request's body, in bytes; `nil` if the request does not declare it.
     let contentLength: Int64?
-    /// The length of the whole upload, in bytes; `nil` if the request does not say.
+    /// The length of the whole upload, in bytes; `nil` if the request does not declare it.
     private let uploadLength: Int64?
 
-    /// Whether a request that posts a form asks for a resumable upload, or has only the beginning of the form.
+    /// Whether a request with a form asks for a resumable upload, or contains only the beginning of the form.
     static func isAsked(by request: IncomingRequest) -> Bool {
         request.headers.contains(.uploadComplete) || request.headers.contains(.uploadIncomplete)
     }
 
-    /// The advice for a client that asks to resume its form but has wrong fields; `nil` if its fields follow a known
+    /// Advice for a client that asks for resumption with wrong header fields; `nil` if the fields follow a known
     /// version.
     static func advice(for request: IncomingRequest) -> String? {
         let fields = request.headers
@@ -33,16 +33,16 @@ struct AppendRequest {
         return "To resume the form, send ?0 or ?1 in \(name)."
     }
 
-    /// Reads a request that posts a form.
+    /// Reads a request that creates an upload.
     ///
-    /// - Returns: `nil` if the form cannot be resumed.
+    /// - Returns: `nil` if the upload cannot be resumed.
     init?(creatingBy request: IncomingRequest) throws(UploadProblem) {
         let fields = request.headers
         guard let version = ResumptionVersion(of: fields) else {
             let saysIncomplete = [ResumptionVersion.interop3, .newest].contains { version in
                 fields.uploadCompleteness(in: version) == false
             }
-            // The beginning of a form is not a form.
+            // An incomplete form must not be received as a whole form.
             guard !saysIncomplete else { throw .unknownResumptionVersion }
             return nil
         }
@@ -56,7 +56,7 @@ struct AppendRequest {
 
     /// Reads a request that appends to an upload.
     ///
-    /// - Parameter version: The version of the request.
+    /// - Parameter version: The version of the draft that the request follows.
     init(appendingBy request: IncomingRequest, in version: ResumptionVersion) throws(UploadProblem) {
         let fields = request.headers
         if version.has(.partialUploadType) {
@@ -78,10 +78,10 @@ struct AppendRequest {
         uploadLength = fields.uploadLength
     }
 
-    /// The length of the upload, if this or an earlier request has it.
+    /// The length of the upload, if this or an earlier request declares it.
     ///
     /// - Parameters:
-    ///   - known: The length in an earlier request.
+    ///   - known: The length that an earlier request declared.
     ///   - maximum: The maximum number of bytes of an upload.
     func length(known: Int64?, maximum: Int64) throws(UploadProblem) -> Int64? {
         var lengths = Set([known, uploadLength].compactMap(\.self))
@@ -99,10 +99,10 @@ struct AppendRequest {
 }
 
 /// The interim responses to a request that creates an unfinished upload or appends to one (§5 of the draft). The first
-/// has the address of the upload. Later ones report how many bytes are stored.
+/// contains the address of the upload. Later ones report how many bytes are stored.
 ///
-/// As the draft requires, a request without `Upload-Draft-Interop-Version`, or with a version from the future, gets no
-/// interim responses. An empty request gets none either, because its final response follows at once.
+/// As the draft requires, a request without `Upload-Draft-Interop-Version`, or with an unknown version, gets no interim
+/// responses. An empty request gets none either, because its final response follows at once.
 struct InterimReports {
     private let connection: (any RequestConnection)?
     private let version: ResumptionVersion
@@ -111,15 +111,15 @@ struct InterimReports {
     private let delay: Duration
     private var interval: Duration
     private var last = ContinuousClock.now
-    /// The number of reports that may still follow. Some proxies end a request after about five interim responses.
+    /// The number of further reports. Some proxies end a request after about five interim responses.
     private var reportsLeft = 3
 
     /// - Parameters:
     ///   - location: The address of the upload; `nil` for an append, whose client knows the address.
     ///   - limits: The limits of the upload.
-    ///   - append: The request.
+    ///   - append: The header fields of the request.
     ///   - connection: The connection of the request.
-    ///   - options: The kinds of interim responses that clients get, and when.
+    ///   - options: The kinds of interim responses and their times.
     init(
         to location: String?, _ limits: UploadLimits, _ append: AppendRequest, on connection: (any RequestConnection)?,
         _ options: UnfinishedUploadOptions
@@ -135,7 +135,7 @@ struct InterimReports {
         interval = options.progressInterval
     }
 
-    /// Sends the address when the request has been incomplete for a while.
+    /// Sends the address if the request is still incomplete after a while.
     ///
     /// - Returns: A closure that cancels the response, to be called when the request is complete.
     func announce() async throws -> (@Sendable () -> Void)? {
@@ -150,12 +150,12 @@ struct InterimReports {
         return connection.inform(head, after: delay)
     }
 
-    /// Whether a progress report is due now. Versions before the fifth have no such report.
+    /// Whether a progress report is due. Versions before the fifth have no progress reports.
     func isDue(at now: ContinuousClock.Instant) -> Bool {
         connection != nil && reportsLeft > 0 && version.has(.progressReports) && last.duration(to: now) >= interval
     }
 
-    /// Reports the number of bytes that the client need not send again.
+    /// Reports the number of stored bytes, which the client need not send again.
     mutating func report(_ progress: UnfinishedUploadProgress) async throws {
         last = .now
         interval *= 2

@@ -6,13 +6,13 @@ import PostcardWire
 import PostcardStore
 
 extension ResumableReception {
-    /// The kind of excess in an upload with too many bytes.
+    /// The limit that an upload with too many bytes exceeds.
     private enum Excess: Error {
         case ofLength
         case ofMaximum
     }
 
-    /// Appends the bytes of a request, and commits the form if they are the last.
+    /// Appends the bytes of a request. If the upload is then complete, commits the form.
     ///
     /// - Parameter isWhole: Whether the request also created the upload.
     func receive(
@@ -31,11 +31,11 @@ extension ResumableReception {
             }
             throw UploadProblem.mismatchingOffset(expected: offset, provided: append.offset)
         } catch let problem as UploadProblem where problem.isDigestMismatch && isWhole {
-            // The client of the upload may not know its address.
+            // The upload is discarded, because its client may not know its address.
             try await discard(upload)
             throw problem
         } catch let problem as FormProblem {
-            // The client need not send the rest.
+            // The upload is discarded, because the client need not send the remaining bytes.
             try await discard(upload)
             var problem = UploadProblem(problem)
             if isWhole, let observer = connection?.report.observer { problem = await observer.refusal(for: problem) }
@@ -48,7 +48,7 @@ extension ResumableReception {
         guard case .unfinished(let offset) = try await upload.durableProgress() else {
             throw UploadProblem.unfinishedUploadNotFound
         }
-        // Before the seventh version an append had the same response as the creation (revision 05, §4.4).
+        // Before the seventh version, the response to an append was the same as to a creation (revision 05, §4.4).
         var response = FormResponse(status: isWhole || !append.version.has(.appendCompleteness) ? .created : .noContent)
         response.headers.uploadOffset = offset
         response.headers.setUploadCompleteness(false, in: append.version)
@@ -80,14 +80,14 @@ extension ResumableReception {
         let hold = try reception.shares.take(of: .uploads, on: connection)
         let start = ContinuousClock.now
         meter.begins()
-        // The meter counts the bytes later, when the form is read.
+        // The bytes are counted later, when the form is read.
         defer {
             withExtendedLifetime(hold) {}
             meter.ended(bodyBytes: nil, after: start.duration(to: .now))
         }
         guard !holder.isEnded else { throw UploadProblem.supersededAppend }
         var appender = try await upload.makeAppender(isRevertible: digestCheck != nil)
-        // Bytes of an earlier request may have been stored since the offset was compared.
+        // An earlier request may have stored bytes after the offset was compared.
         guard appender.offset == append.offset else { throw UploadStoreError.overtaken }
         var checker = uploads.takeChecker(of: upload, at: append.offset)
         let interruption: (any Error)?
@@ -99,7 +99,7 @@ extension ResumableReception {
                 do {
                     try checker?.check(chunk)
                 } catch let problem as FormProblem where digestCheck != nil {
-                    // The bytes may be corrupted. Their digest decides after all of them have arrived.
+                    // The bytes may be corrupted, so the digest decides after all bytes have arrived.
                     formProblem = problem
                     checker = nil
                 }
@@ -125,7 +125,7 @@ extension ResumableReception {
                 $0.uploadOffset = append.offset
             }
         }
-        // Even if the request failed, the client need not send the received bytes again.
+        // Even if the request fails, the received bytes are kept, so that the client need not send them again.
         try await appender.finish()
         uploads.keep(checker, of: upload)
         guard !holder.isEnded else { throw UploadProblem.supersededAppend }
@@ -136,7 +136,7 @@ extension ResumableReception {
         if let formProblem { throw formProblem }
     }
 
-    // Untyped, because the optimizer of Swift 6.3 crashes on a typed error of this nested type.
+    // The errors are untyped, because the optimizer of Swift 6.3 crashes on a typed error of this nested type.
     private func checkLength(_ end: Int64, of upload: Uploads.Unfinished) async throws {
         if let length = upload.form.length, end > length { throw Excess.ofLength }
         guard end <= reception.options.limits.maximumBodyBytes else { throw Excess.ofMaximum }
@@ -147,7 +147,7 @@ extension ResumableReception {
         (error as? RequestInterruption)?.problem(at: count) ?? error
     }
 
-    /// The problem of an upload with too many bytes, which is discarded (§4.4.2).
+    /// Discards an upload with too many bytes, and returns the refusal (§4.4.2).
     private func problem(of excess: Excess, _ upload: Uploads.Unfinished) async throws -> UploadProblem {
         switch excess {
         case .ofLength:
@@ -159,10 +159,9 @@ extension ResumableReception {
         }
     }
 
-    /// Receives the whole form as one from a single request.
+    /// Receives a complete form as if it had arrived in a single request.
     ///
-    /// The key ensures that the form becomes only one record, even if the server is killed before the response is
-    /// stored.
+    /// The key prevents a second record, even if the server is killed before the response is stored.
     private func finish(
         _ upload: Uploads.Unfinished, _ holder: UploadLock.Holder, _ version: ResumptionVersion,
         on connection: (any RequestConnection)?, isWhole: Bool, _ logger: Logger
@@ -179,7 +178,7 @@ extension ResumableReception {
         head.headerFields[.wantReprDigest] = known.wantReprDigest
         let form = IncomingRequest(head, StoredFileBody(file: try await upload.openContent()))
         do {
-            // The inspector shows the parts of a form only for a request that brought the whole form.
+            // The inspector shows the parts of a form only if a single request contained the whole form.
             let observer = isWhole ? connection?.report.observer : nil
             let received = try await reception.receive(
                 form, on: connection, observer: observer, under: known.key, logger: logger)
@@ -189,7 +188,7 @@ extension ResumableReception {
             await store(final, of: upload, logger)
             return .response(describe(response, length, version))
         } catch let problem as UploadProblem {
-            // All bytes have arrived, so a form that is too large stays too large.
+            // All bytes have arrived, so a form that is too large cannot become smaller.
             guard problem.isFinalForForm || problem.status == .contentTooLarge else {
                 return .refusedForm(problem, isFinal: false)
             }
@@ -216,7 +215,7 @@ extension ResumableReception {
     }
 }
 
-/// A stored file as a request's body.
+/// A stored file as the body of a request.
 private struct StoredFileBody: AsyncSequence, Sendable {
     let file: any StoredFile
 

@@ -4,7 +4,7 @@ import PostcardForm
 import PostcardWire
 import PostcardStore
 
-// MARK: - What the draft asks of refusals
+// MARK: - The draft's requirements for refusals
 
 extension ResumableReception {
     func responding(
@@ -19,7 +19,7 @@ extension ResumableReception {
         }
     }
 
-    /// Adds the upload's limits to refusals that are about limits (§4.1.4).
+    /// Adds the limits of the upload to refusals about limits (§4.1.4).
     func limiting(
         _ upload: Uploads.Unfinished, _ version: ResumptionVersion, _ body: () async throws -> Outcome
     ) async throws -> Outcome {
@@ -36,10 +36,9 @@ extension ResumableReception {
         }
     }
 
-    /// Adds the members and fields that the draft requires to refusals.
+    /// Adds the JSON members and header fields that the draft requires to refusals.
     ///
-    /// - Parameter isOfForm: Whether the refusals are about the form, and not about the request (§4.4.2). Defaults to
-    ///   `false`.
+    /// - Parameter isOfForm: Whether the refusals concern the form, and not the request (§4.4.2). Defaults to `false`.
     func naming<Value>(
         _ version: ResumptionVersion, isOfForm: Bool = false, _ logger: Logger, _ body: () async throws -> Value
     ) async throws -> Value {
@@ -50,7 +49,7 @@ extension ResumableReception {
         }
     }
 
-    /// Adds the version and the completeness to a refusal. A refusal about limits also gets the limits.
+    /// Adds the version and the completeness to a refusal, and the limits to a refusal about limits.
     func named(_ problem: UploadProblem, _ version: ResumptionVersion, isFinal: Bool) -> UploadProblem {
         reception.named(problem).adding { fields in
             fields.setResumptionVersion(version)
@@ -61,7 +60,7 @@ extension ResumableReception {
         }
     }
 
-    /// Counts a refusal that the body throws.
+    /// Counts a refusal that the closure throws.
     func counting<Value>(_ logger: Logger, _ body: () async throws -> Value) async throws -> Value {
         do {
             do {
@@ -78,7 +77,7 @@ extension ResumableReception {
 
 extension UploadProblem {
     /// Whether the refusal of a form ends its upload, because the same form would be refused again. A form that is too
-    /// large does not end its upload, because it can be made smaller.
+    /// large does not end its upload, because the client can send a smaller form.
     var isFinalForForm: Bool {
         status.kind == .clientError && ![.requestTimeout, .contentTooLarge, .tooManyRequests].contains(status)
     }

@@ -5,8 +5,7 @@ import PostcardFoundation
 import PostcardWire
 package import PostcardStore
 
-/// Receives a form in several requests. The response to the last request is the same as if the form had arrived in a
-/// single request.
+/// Receives a form in several requests. The response to the last request is the same as for a form in a single request.
 package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Sendable {
     let uploads: UnfinishedUploads<Uploads>
     package private(set) var reception: Reception<Store>
@@ -18,7 +17,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         self.options = options
     }
 
-    /// The reception of one request. If the request completes a form, the form is passed to the app after it is stored.
+    /// Returns a copy that passes stored forms to the app.
     package func passingForm(to stored: Reception<Store>.StoredHandler?) -> Self {
         var resumption = self
         resumption.reception = reception.passingForm(to: stored)
@@ -28,14 +27,13 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
     /// The outcome of a request.
     enum Outcome {
         case response(FormResponse)
-        /// The form was read and refused, and the refusal was counted. If the refusal is final, the client need not ask
-        /// again.
+        /// The form was read and refused, and the refusal was counted. A final refusal will not change.
         case refusedForm(UploadProblem, isFinal: Bool)
     }
 
     // MARK: - Requests
 
-    /// Responds to OPTIONS: uploads can be resumed here, with these limits (§4.1.4 of the draft).
+    /// Responds to OPTIONS with the limits of uploads that can be resumed (§4.1.4 of the draft).
     package func offer(to request: IncomingRequest) throws -> FormResponse {
         let version = ResumptionVersion(of: request.headers) ?? .newest
         var headers: HTTPFields = [.acceptPatch: PartialUpload.mediaType, .cacheControl: "no-store"]
@@ -55,8 +53,8 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         return try await receiveOrdinary(request, on: connection, logger: logger)
     }
 
-    /// Receives a form that cannot be resumed. Its client may support resumption, so a refusal for the form's size has
-    /// the limits (§4.1.4).
+    /// Receives a form that cannot be resumed. Its client may support resumption, so a refusal of the form's size
+    /// includes the limits (§4.1.4).
     func receiveOrdinary(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {
@@ -67,9 +65,8 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// Receives a form in one request although its client asked for resumption: there is no room for an unfinished
-    /// upload, or the fields do not follow a known version. The response says so in the draft's fields, like the
-    /// response to a resumed form.
+    /// Receives a form in one request although its client asked for resumption: no upload can be added, or the header
+    /// fields follow no known version. The response says so in the draft's header fields.
     private func receiveUnresumable(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {
@@ -86,8 +83,8 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// Responds to a request that posts a form which may be resumed.
-    // Not inlined, because its frame is large, and forms that cannot be resumed are received without it.
+    /// Responds to a request with a form that can be resumed.
+    // Not inlined, because its stack frame is large, and forms that cannot be resumed do not need it.
     @inline(never)
     func create(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, logger: Logger
@@ -95,9 +92,9 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         guard let append = try await counting(logger, { try AppendRequest(creatingBy: request) }) else {
             return try await receiveUnresumable(request, on: connection, logger: logger)
         }
-        // If the head alone shows that the request is wrong, it is refused before an upload is created.
+        // If the head alone shows an error, the request is refused before an upload is created.
         let (form, checker) = try await naming(append.version, isOfForm: true, logger) {
-            // The digests are compared after the bytes have arrived.
+            // The digests themselves are compared after the bytes have arrived.
             _ = try DigestCheck(of: request, [.contentDigest, .reprDigest])
             return (try unfinishedForm(of: request), try reception.checker(for: request))
         }
@@ -115,7 +112,6 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// Reads the facts about a form from the head of its request.
     private func unfinishedForm(of request: IncomingRequest) throws(UploadProblem) -> KnownForm {
         let frame = try reception.frame(of: request)
         return KnownForm(
@@ -123,14 +119,14 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
             key: try UploadKey(of: request, scope: reception.options.keyScope), fileParameters: frame?.parameters)
     }
 
-    /// The facts about a form that are in the head of its request.
+    /// The facts about a form in the head of its request.
     private struct KnownForm {
         let contentType: String
         let key: UploadKey?
         let fileParameters: String?
     }
 
-    /// - Returns: `nil` if there is no room for another unfinished upload, and the request has the whole form.
+    /// - Returns: `nil` if no unfinished upload can be added, and the request contains the whole form.
     private func create(
         _ append: AppendRequest, _ known: KnownForm, _ checker: ArrivingFormChecker,
         by request: IncomingRequest, from peer: PeerAddress?
@@ -140,7 +136,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
             let id = ResumptionID.random()
             var form = UnfinishedForm(
                 contentType: known.contentType,
-                // Only the client knows the identifier, and so the key that is made of it.
+                // Only the client knows the identifier, so only the client knows the key made from it.
                 key: known.key ?? UploadKey(id.text, scope: "\u{0}resumable"), length: length,
                 reprDigest: request.headers[.reprDigest], wantReprDigest: request.headers[.wantReprDigest])
             form.fileParameters = known.fileParameters
@@ -149,7 +145,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
             uploads.keep(checker, of: upload)
             return upload
         } catch let error as UploadStoreError where error.code == .full && append.isComplete {
-            // There may be room for the record itself.
+            // The store may still accept the record itself.
             return nil
         } catch let problem as UploadProblem where problem.isOfShare && append.isComplete {
             return nil
@@ -181,7 +177,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// Records the length of the upload that an append states.
+    /// Records the length of the upload that an append declares.
     private func note(
         _ append: AppendRequest, to upload: Uploads.Unfinished, at offset: Int64, from peer: PeerAddress?
     ) async throws {
@@ -218,8 +214,8 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// Responds to GET. For a complete upload, repeats the response for a client that missed it. For an incomplete
-    /// upload, gives the response to HEAD, because some proxies turn HEAD into GET.
+    /// Responds to GET. For a complete upload, repeats the final response. For an incomplete upload, sends the response
+    /// to HEAD, because some proxies turn HEAD into GET.
     package func repeatResponse(
         _ request: IncomingRequest, id: String?, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {
@@ -236,7 +232,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// The final response of a complete upload, made again.
+    /// Makes the final response of a complete upload again.
     private func finalResponse(
         of upload: Uploads.Unfinished, _ version: ResumptionVersion, on connection: (any RequestConnection)?,
         _ logger: Logger
@@ -252,8 +248,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         return describe(response, kept.length, version)
     }
 
-    /// Responds to HEAD with the progress. Ends an append in progress, because its client has given up, but accepts the
-    /// bytes that have arrived first.
+    /// Responds to HEAD with the progress. Ends an append in progress, whose client has given up, but keeps its bytes.
     package func progress(
         _ request: IncomingRequest, id: String?, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {
@@ -266,12 +261,12 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
     private func progress(
         of upload: Uploads.Unfinished, _ version: ResumptionVersion, _ connection: (any RequestConnection)?
     ) async throws -> FormResponse {
-        // The screening of a form may take long, and is not waited for.
+        // The response does not wait for the screening of a form, which may take long.
         if upload.lock.isFinishing, let response = try? await describe(upload, version, connection) { return response }
         return try await upload.lock.withLock { try await describe(upload, version, connection) }
     }
 
-    /// The progress after an append that can still be interrupted has ended.
+    /// Returns the progress after an interruptible append has ended.
     private func settledProgress(of upload: Uploads.Unfinished) async throws -> UnfinishedUploadProgress {
         if upload.lock.isFinishing { return try await upload.durableProgress() }
         return try await upload.lock.withLock { try await upload.durableProgress() }
@@ -298,7 +293,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         return FormResponse(status: .noContent, headers: headers)
     }
 
-    /// Responds to DELETE: discards the upload. If the upload is complete, its record stays.
+    /// Responds to DELETE by discarding the upload. The record of a complete upload stays.
     package func cancel(_ request: IncomingRequest, id: String?, logger: Logger) async throws -> FormResponse {
         let version = try await counting(logger) { try Self.version(of: request) }
         return try await responding(version, logger) {
@@ -316,7 +311,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         uploads.ended(upload)
     }
 
-    // MARK: - What the requests have in common
+    // MARK: - Common to all requests
 
     private static func version(of request: IncomingRequest) throws(UploadProblem) -> ResumptionVersion {
         guard let version = ResumptionVersion(of: request.headers) else { throw .unknownResumptionVersion }
@@ -339,7 +334,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         limits(lifetime: upload.expires.timeIntervalSinceNow)
     }
 
-    /// The limits of an upload that is created now.
+    /// The limits of a new upload.
     var limits: UploadLimits { limits(lifetime: options.lifetime / .seconds(1)) }
 
     private func limits(lifetime: Double) -> UploadLimits {

@@ -3,16 +3,15 @@ import PostcardFoundation
 import PostcardStore
 import Synchronization
 
-/// The unfinished uploads of a store, each with its share. This type also decides which upload makes room for another.
+/// The unfinished uploads of a store, counted in the shares of their clients.
 ///
-/// If there is no room for another upload, an upload that is not worth keeping makes room. It is an upload of the
-/// address that has most, unless the client's own address has as many. For bytes, only uploads of the same address make
-/// room: uploads that are not worth keeping have few bytes, and a request could announce more bytes than all of them
-/// have.
+/// If there are too many uploads, an upload that is not worth keeping is discarded: of the address with the most, or of
+/// the client's own address if that has as many. If there are too many bytes, only uploads of the same address are
+/// discarded: a request could announce more bytes than all uploads that are not worth keeping have.
 ///
-/// An upload is worth keeping as long as its bytes take at 500 bytes per second, counted from its creation, and while a
-/// request uses it. A phone that was offline for an hour thus still finds its two megabytes, and a client that creates
-/// uploads of a few bytes does not keep room from others.
+/// An upload is worth keeping while a request uses it, and as long as it is younger than the time that its bytes take
+/// at 500 bytes per second. A phone that was offline for an hour thus still finds its two megabytes, and many tiny
+/// uploads do not keep others out.
 final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Entry {
         let upload: Store.Unfinished
@@ -20,11 +19,11 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         let created: Date
         let place: ShareAccount.Hold
         let bytes: ShareAccount.Hold
-        /// The number of bytes that are reserved for the upload.
+        /// The number of bytes reserved for the upload.
         var held: Int64 = 0
         /// The length that a request has announced.
         var announced: Int64 = 0
-        /// The checker that has read the bytes that this process received.
+        /// The checker of the form, which has read the bytes that this process received.
         var checker: ArrivingFormChecker?
 
         var worthless: Date { created.addingTimeInterval(Double(held) / 500) }
@@ -34,10 +33,10 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Table {
         var entries: [ResumptionID: Entry] = [:]
         var isLoaded = false
-        /// The time at which this process last checked whether another process has ended the upload.
+        /// The last time at which this process checked whether another process has ended the upload.
         var lastLook: ContinuousClock.Instant?
 
-        /// The number of bytes that an address has announced and not sent yet.
+        /// The number of bytes that an address has announced but not sent yet.
         func missing(of peer: PeerAddress?, except id: ResumptionID) -> Int64 {
             entries.values.reduce(0) { sum, entry in
                 guard entry.peer == peer, entry.upload.id != id else { return sum }
@@ -45,9 +44,9 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
             }
         }
 
-        /// Forgets uploads that are finished or gone.
+        /// Forgets uploads that are finished or discarded.
         ///
-        /// - Returns: The forgotten uploads. Their shares are released with the result.
+        /// - Returns: The forgotten uploads. Releasing them releases their reservations.
         mutating func removeEnded(now: Date) -> [Entry] {
             let ended = entries.values.filter { entry in
                 if case .unfinished = entry.upload.progress { entry.upload.expires <= now } else { true }
@@ -78,7 +77,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
 
     /// Creates an upload.
     ///
-    /// - Throws: ``UploadProblem`` if there is no room, and the errors of the store.
+    /// - Throws: ``UploadProblem`` if a limit is reached, and the errors of the store.
     func create(_ id: ResumptionID, of form: UnfinishedForm, for peer: PeerAddress?) async throws -> Store.Unfinished {
         try await load()
         let place = try await withRoom(for: peer) { () throws(UploadProblem) in
@@ -99,9 +98,9 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         return upload
     }
 
-    /// Counts the length of an upload for its client's share, before its bytes arrive.
+    /// Counts the announced length of an upload in its client's share, before its bytes arrive.
     ///
-    /// - Throws: ``UploadProblem`` if there is no room for these bytes.
+    /// - Throws: ``UploadProblem`` if the bytes exceed a limit.
     func announce(_ length: Int64, of upload: Store.Unfinished) async throws {
         guard let entry = table.withLock({ $0.entries[upload.id] }), length > entry.held else { return }
         try await withRoom(for: entry.peer, isOwn: true) { () throws(UploadProblem) in
@@ -110,9 +109,9 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         table.withLock { $0.entries[upload.id]?.announced = length }
     }
 
-    /// Reserves room for the bytes of an upload up to an offset.
+    /// Reserves the bytes of an upload up to an offset.
     ///
-    /// - Throws: ``UploadProblem`` if there is no room.
+    /// - Throws: ``UploadProblem`` if the bytes exceed a limit.
     func grow(_ upload: Store.Unfinished, to end: Int64) async throws {
         guard let entry = table.withLock({ $0.entries[upload.id] }), end > entry.held else { return }
         try await withRoom(for: entry.peer, isOwn: true) { () throws(UploadProblem) in
@@ -121,8 +120,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         table.withLock { $0.entries[upload.id]?.held = end }
     }
 
-    /// Takes the checker of an upload, if it has read all bytes up to the offset. The request that holds the lock puts
-    /// it back later.
+    /// Takes the checker of an upload if it has read all bytes up to the offset. ``keep(_:of:)`` puts it back.
     func takeChecker(of upload: Store.Unfinished, at offset: Int64) -> ArrivingFormChecker? {
         let checker = table.withLock { $0.entries[upload.id]?.checker.take() }
         return checker?.offset == offset ? checker : nil
@@ -133,9 +131,9 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         table.withLock { $0.entries[upload.id]?.checker = checker }
     }
 
-    /// Releases the room of an upload that is finished or discarded.
+    /// Releases the reservations of an upload that is finished or discarded.
     func ended(_ upload: Store.Unfinished) {
-        // The entry is released outside of the lock.
+        // The entry is released outside the lock.
         let entry = table.withLock { $0.entries.removeValue(forKey: upload.id) }
         withExtendedLifetime(entry) {}
     }
@@ -145,7 +143,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         let known = table.withLock { $0.entries[upload.id] }
         guard known.map({ offset > $0.held }) ?? true else { return }
         let entry = restored(upload, at: offset, for: known?.peer ?? peer)
-        // The earlier holds are released outside of the lock.
+        // The earlier reservations are released outside the lock.
         let replaced = table.withLock { $0.entries.updateValue(entry, forKey: upload.id) }
         withExtendedLifetime(replaced) {}
     }
@@ -170,7 +168,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         try bytes.check(Int(clamping: isOver ? .max : sum))
     }
 
-    /// Counts the uploads from before the start, for their clients if the store knows them.
+    /// Counts the uploads from before the start for their clients, if the store knows the clients.
     private func load() async throws {
         let isFirst = table.withLock { table in
             defer { table.isLoaded = true }
@@ -191,11 +189,11 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         }
     }
 
-    // MARK: - Giving way
+    // MARK: - Making room
 
-    /// Reserves room. If there is none, other uploads make room.
+    /// Reserves an amount. If a limit is reached, discards other uploads and tries again.
     ///
-    /// - Parameter isOwn: Whether only uploads of the same address make room. Defaults to `false`.
+    /// - Parameter isOwn: Whether only uploads of the same address are discarded. Defaults to `false`.
     private func withRoom<Value>(
         for peer: PeerAddress?, isOwn: Bool = false, _ take: () throws(UploadProblem) -> Value
     ) async throws -> Value {
@@ -212,7 +210,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
 
     /// Forgets uploads that another process has finished or discarded.
     ///
-    /// - Returns: Whether any were forgotten.
+    /// - Returns: Whether any uploads were forgotten.
     private func forgetEndedElsewhere() async -> Bool {
         let now = ContinuousClock.now
         let uploads = table.withLock { table -> [Store.Unfinished] in
@@ -220,7 +218,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
             table.lastLook = now
             return table.entries.values.map(\.upload).filter(\.lock.isIdle)
         }
-        // Asking a distant store for many uploads would take too long.
+        // Only some uploads are checked, because a distant store answers slowly.
         let chosen = uploads.shuffled().prefix(Self.maximumLooks)
         return await withTaskGroup(of: Bool.self) { group in
             var isAny = false
@@ -244,8 +242,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         return true
     }
 
-    /// The upload that makes room; `nil` if there is none. It is the oldest of the address that has most, among the
-    /// addresses that have more than this address, and this address itself.
+    /// The upload to discard; `nil` if there is none. Considers the addresses with more uploads than `peer`, and `peer`
+    /// itself, and returns the oldest upload of the address that has most.
     private func worthless(for peer: PeerAddress?, isOwn: Bool, now: Date = Date()) -> Store.Unfinished? {
         let entries = table.withLock { Array($0.entries.values) }
         let counts = entries.reduce(into: [PeerAddress?: Int]()) { $0[$1.peer, default: 0] += 1 }
@@ -260,16 +258,15 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         }?.upload
     }
 
-    /// Removes an upload to make room.
+    /// Discards an upload.
     ///
-    /// - Returns: Whether to look for room again. This is also `true` if a request now uses the upload, because another
-    ///   upload may make room.
+    /// - Returns: Whether to try again. If a request now uses the upload, another upload may be discarded instead.
     private func giveWay(_ upload: Store.Unfinished) async -> Bool {
         do {
             _ = try await upload.lock.withLockIfIdle {
                 switch try? await upload.durableProgress() {
                 case .unfinished(let offset)? where offset > held(for: upload):
-                    // Another process appended to it, and its client may be about to append more.
+                    // Another process has appended to the upload, and its client may append more.
                     adopt(upload, at: offset, for: nil)
                     return
                 case .finished: break
@@ -284,7 +281,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     }
 }
 
-/// The paths of unfinished uploads, below the path where forms are posted.
+/// The paths of unfinished uploads, below the upload path.
 package enum ResumptionPath {
     static let name = "resumable"
 
@@ -292,7 +289,6 @@ package enum ResumptionPath {
         (uploadPath.hasSuffix("/") ? uploadPath : uploadPath + "/") + name
     }
 
-    /// Whether a path is the path of an unfinished upload.
     package static func contains(_ path: String, below uploadPath: String) -> Bool {
         let segments = path.split(separator: "/")
         return segments.count > 1 && segments.dropLast() == (uploadPath + "/" + name).split(separator: "/")[...]

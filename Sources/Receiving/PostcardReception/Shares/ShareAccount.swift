@@ -3,8 +3,8 @@ package import NIOCore
 package import PostcardStore
 import Synchronization
 
-/// Counts what each client of a server holds: connections, requests, memory and other resources. A ``SharePool`` for each
-/// resource decides who gets more of it.
+/// Counts the resources that each client of a server uses: connections, requests, memory and others. A ``SharePool``
+/// for each resource decides which client gets more of the resource.
 package final class ShareAccount: Sendable {
     private typealias Pool = SharePool<(any Channel)?>
 
@@ -17,10 +17,10 @@ package final class ShareAccount: Sendable {
     private struct State {
         var pools: [Pool]
         var waiting: [Ticket: CheckedContinuation<Int, any Error>] = [:]
-        /// The connections on which a request has waited, each with its last such request. A connection has only one
-        /// callback for its end: one callback for each request would add up while a connection is kept alive.
+        /// The connections on which a request has waited, each with its latest such request. A connection has a single
+        /// callback for its end: a callback for each request would accumulate while a connection is kept alive.
         var connections: [ObjectIdentifier: Ticket] = [:]
-        /// The log lines about refusals, by their codes.
+        /// The log lines about refusals, by the codes of the refusals.
         var lines: [String: RepeatedLine] = [:]
     }
 
@@ -28,15 +28,14 @@ package final class ShareAccount: Sendable {
     private let state: Mutex<State>
     private let meter: UploadMeter?
     private let logger: Logger?
-    /// The minimum time that a client keeps its items while newcomers have no room.
+    /// The minimum time that a client keeps its items when new clients find a resource used up.
     private let patience: Duration
 
     /// - Parameters:
     ///   - limits: The limit of each resource.
     ///   - meter: Counts the refusals. Defaults to none.
     ///   - logger: Logs refusals, one line a minute for each code. Defaults to none.
-    ///   - patience: The minimum time that a client keeps its items while newcomers have no room. Defaults to 10
-    ///     seconds.
+    ///   - patience: The minimum time that a client keeps its items while new clients get none. Defaults to 10 seconds.
     package init(
         _ limits: ShareLimits, meter: UploadMeter? = nil, logger: Logger? = nil, patience: Duration = .seconds(10)
     ) {
@@ -47,7 +46,7 @@ package final class ShareAccount: Sendable {
         self.patience = patience
     }
 
-    /// A part of a resource. It is given back when this object is released.
+    /// A reserved amount of a resource, which is given back when this object is released.
     package final class Hold: Sendable {
         private let account: ShareAccount
         private let resource: SharedResource
@@ -63,16 +62,16 @@ package final class ShareAccount: Sendable {
 
         deinit { account.giveBack(number, of: resource) }
 
-        /// Takes more of the resource for the same item.
+        /// Reserves more of the resource for the same item.
         ///
-        /// - Throws: ``UploadProblem`` if there is no room. Then nothing is taken.
+        /// - Throws: ``UploadProblem`` if the amount exceeds a limit. Then nothing is reserved.
         package func grow(by amount: Int) throws(UploadProblem) {
             try use { pool throws(Pool.Refusal) in try pool.grow(number, by: amount) }
         }
 
-        /// Checks whether the item could take more of the resource.
+        /// Checks whether the item could reserve more of the resource.
         ///
-        /// - Throws: ``UploadProblem`` if there is no room.
+        /// - Throws: ``UploadProblem`` if the amount exceeds a limit.
         func check(_ amount: Int) throws(UploadProblem) {
             try use { pool throws(Pool.Refusal) in try pool.checkGrowth(number, by: amount) }
         }
@@ -86,16 +85,15 @@ package final class ShareAccount: Sendable {
         }
     }
 
-    // MARK: - Taking
+    // MARK: - Reserving
 
-    /// Takes part of a resource.
+    /// Reserves an amount of a resource.
     ///
     /// - Parameters:
-    ///   - amount: The amount to take.
-    ///   - peer: The client that the amount counts for.
-    ///   - channel: The channel that is closed if the client has to make room for a newcomer.
-    /// - Throws: ``UploadProblem`` if there is no room: 429 if the address has used up its share, 503 if all is used
-    ///   up.
+    ///   - amount: The amount to reserve.
+    ///   - peer: The client that uses the resource.
+    ///   - channel: The channel to close if this client must make room for a new one.
+    /// - Throws: ``UploadProblem``: 429 if the address has used up its share, or 503 if the resource is used up.
     package func take(
         _ amount: Int = 1, of resource: SharedResource, for peer: PeerAddress?, on channel: (any Channel)? = nil
     ) throws(UploadProblem) -> Hold {
@@ -109,9 +107,9 @@ package final class ShareAccount: Sendable {
         }
     }
 
-    /// Checks whether part of a resource could be taken.
+    /// Checks whether an amount of a resource could be reserved.
     ///
-    /// - Throws: ``UploadProblem`` if there is no room.
+    /// - Throws: ``UploadProblem`` if the amount exceeds a limit.
     func check(_ amount: Int = 1, of resource: SharedResource, for peer: PeerAddress?) throws(UploadProblem) {
         do throws(Pool.Refusal) {
             try state.withLock { state throws(Pool.Refusal) in
@@ -145,8 +143,8 @@ package final class ShareAccount: Sendable {
 
     // MARK: - Waiting
 
-    /// Takes part of a resource. Waits for the requests of the same address that already wait, and takes turns with
-    /// other addresses.
+    /// Waits for an amount of a resource and reserves it. Addresses are served in turn, and the requests of each
+    /// address in order.
     ///
     /// - Parameters:
     ///   - amounts: The minimum and maximum useful amount.
@@ -167,7 +165,7 @@ package final class ShareAccount: Sendable {
                     guard let channel else { return false }
                     return state.connections.updateValue(ticket, forKey: ObjectIdentifier(channel)) == nil
                 }
-                // A client that disconnects leaves the queue.
+                // The request of a client that disconnects leaves the queue.
                 if let channel, isNew { channel.closeFuture.whenComplete { [self] _ in closed(channel) } }
                 if Task.isCancelled || channel?.isActive == false { leave(ticket) }
                 Self.resume(state.withLock { Self.serve(resource, &$0) })
@@ -178,7 +176,7 @@ package final class ShareAccount: Sendable {
         return (Hold(self, resource, ticket.number, peer), amount)
     }
 
-    /// Takes part of a resource; `nil` if the request would have to wait.
+    /// Reserves an amount of a resource; `nil` if the request would have to wait.
     package func takeNow(
         _ amounts: ClosedRange<Int>, of resource: SharedResource, for peer: PeerAddress?
     ) -> (hold: Hold, amount: Int)? {
@@ -188,8 +186,7 @@ package final class ShareAccount: Sendable {
         return grant.map { (Hold(self, resource, $0.number, peer), $0.amount) }
     }
 
-    /// - Parameter channel: The closed connection. It was retained until now, so that no other connection can have the
-    ///   same identifier.
+    /// - Parameter channel: The closed connection, retained so that no other connection has the same identifier.
     private func closed(_ channel: any Channel) {
         let ticket = state.withLock { $0.connections.removeValue(forKey: ObjectIdentifier(channel)) }
         if let ticket { leave(ticket) }
@@ -197,7 +194,7 @@ package final class ShareAccount: Sendable {
 
     private func leave(_ ticket: Ticket) {
         let (continuation, served) = state.withLock { state in
-            // Without a continuation, the request does not wait yet, or no longer.
+            // Without a continuation, the request is not waiting yet, or no longer.
             let continuation = state.waiting.removeValue(forKey: ticket)
             state.pools[ticket.resource.rawValue].leave(ticket.number)
             return (continuation, Self.serve(ticket.resource, &state))
@@ -227,7 +224,7 @@ package final class ShareAccount: Sendable {
     {
         let problem: UploadProblem
         switch refusal {
-        // No address can influence how fast uploads are removed.
+        // The speed at which uploads are removed does not depend on any address.
         case .ofAddress where resource == .excessBytes: problem = resource.usedUp(total: limits[resource])
         case .ofAddress(let limit): problem = resource.shareUsedUp(limit: limit)
         case .ofAll:
@@ -239,7 +236,7 @@ package final class ShareAccount: Sendable {
         return problem
     }
 
-    /// Closes the connection or stream that has to make room for a newcomer, if there is one.
+    /// Closes the connection or stream that must make room for a new client, if there is one.
     package func makeRoom(in resource: SharedResource) {
         let start = ContinuousClock.now - patience
         let channel = state.withLock { $0.pools[resource.rawValue].giveWay(takenBefore: start) }
@@ -258,7 +255,7 @@ package final class ShareAccount: Sendable {
 
     // MARK: - For status and tests
 
-    /// The use of a resource by all clients.
+    /// How much of a resource all clients use.
     package struct Usage: Sendable {
         package let resource: SharedResource
         package let used: Int
@@ -278,7 +275,7 @@ package final class ShareAccount: Sendable {
         }
     }
 
-    /// The amount of a resource that no client holds.
+    /// The amount of a resource that no client uses.
     package func free(of resource: SharedResource) -> Int { state.withLock { $0.pools[resource.rawValue].free } }
 
     /// The number of requests that wait for a resource.
@@ -286,13 +283,13 @@ package final class ShareAccount: Sendable {
         state.withLock { $0.pools[resource.rawValue].waitingCount }
     }
 
-    /// The address that holds the largest amount of a resource.
+    /// The address that uses most of a resource.
     func largestHolder(of resource: SharedResource) -> PeerAddress? {
         state.withLock { $0.pools[resource.rawValue].largestHolder }
     }
 }
 
-/// Decides when a log line about a repeated event is written: at once, and then at most once a minute.
+/// Limits the log lines about a repeated event: the first event is logged at once, later ones at most once a minute.
 package struct RepeatedLine: Sendable {
     private static let interval = Duration.seconds(60)
 
@@ -303,7 +300,7 @@ package struct RepeatedLine: Sendable {
 
     /// Counts an event.
     ///
-    /// - Returns: The number of events since the last line if a line must be written now; `nil` otherwise.
+    /// - Returns: The number of events since the last log line, if a line must be written now; `nil` otherwise.
     package mutating func count(at now: ContinuousClock.Instant) -> Int? {
         unwritten += 1
         if let written, written.duration(to: now) < Self.interval { return nil }

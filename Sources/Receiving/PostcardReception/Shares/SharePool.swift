@@ -5,21 +5,21 @@ import PostcardStore
 ///
 /// The pool is a pure value: ``ShareAccount`` has the lock, and its callers have the clock.
 ///
-/// - An address may hold a share of the free amount, by default a quarter. The free amount shrinks with each greedy
-///   address, but a few of them never use it up: four addresses hold two thirds of the total, and sixteen hold 99
-///   percent. An address that has only one item may hold half, because a single upload may be large.
-/// - A tenth is reserved for addresses that hold little. Each of them gets a 64th of the reserve, at least one item.
-///   Only more than 64 addresses, each with a connection or an upload of its own, can keep a newcomer waiting.
-/// - If even the reserve is used up, the oldest item of the address that holds most makes room for a newcomer.
-/// - Requests that wait are served in turns of their addresses, and in order for each address.
+/// - An address may use a share of the free amount, by default a quarter. The free amount shrinks with each greedy
+///   address, but a few such addresses never use it up: four addresses use two thirds of the total, and sixteen use 99
+///   percent. An address with only one item may use half, because a single upload may be large.
+/// - A tenth is reserved for addresses that use little. Each of them gets a 64th of the reserve, at least one item.
+///   Only more than 64 addresses, each with its own connection or upload, can keep a new client waiting.
+/// - If even the reserve is used up, the oldest item of the address that uses most makes room for a new client.
+/// - Addresses with waiting requests are served in turn, and the requests of each address in order.
 struct SharePool<Owner: Sendable>: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// Why an address is not granted more.
+    /// The reason why an address gets no more of the resource.
     enum Refusal: Error, Hashable {
-        /// The address already holds its current maximum.
+        /// The address already uses its current maximum.
         case ofAddress(limit: Int)
-        /// The other addresses hold too much.
+        /// The other addresses use too much.
         case ofAll
     }
 
@@ -47,9 +47,9 @@ struct SharePool<Owner: Sendable>: Sendable {
     private struct Holder {
         var held = 0
         var items = 0
-        /// The numbers of the address's waiting requests in order, and of some that no longer wait.
+        /// The numbers of the address's waiting requests in order. Some of the requests may have left.
         var queue = CircularBuffer<Int>()
-        /// The number of requests in the queue that are still waiting.
+        /// The number of requests in the queue that have not left.
         var waiting = 0
         /// Whether the address is in ``SharePool/turns``.
         var hasTurn = false
@@ -60,33 +60,32 @@ struct SharePool<Owner: Sendable>: Sendable {
     private typealias Holders = [PeerAddress?: Holder]
 
     let total: Int
-    /// The amount that is reserved for addresses that hold little.
+    /// The amount reserved for addresses that use little.
     let reserve: Int
-    /// The amount of the reserve that one address may use.
+    /// The amount of the reserve that each address may use.
     let firstAmount: Int
     private let share: Double
-    /// The amount that no address holds. Negative if ``restore(_:for:by:at:)`` has exceeded the total.
+    /// The amount that no address uses; negative if ``restore(_:for:by:at:)`` has exceeded the total.
     private(set) var free: Int
-    /// The holders by address. `nil` is for clients that cannot be distinguished, which are not limited.
+    /// The addresses that use the resource. `nil` stands for clients that cannot be distinguished, which have no limit.
     private var holders: Holders = [:]
     private var items: [Int: Item] = [:]
     private var waiters: [Int: Waiter] = [:]
-    /// The addresses with waiting requests, each once.
+    /// The addresses with waiting requests, each once, in the order in which they are served.
     private var turns = CircularBuffer<PeerAddress?>()
-    /// Whether the first address in `turns` waits for amounts that others hold. Then no other address is granted
-    /// anything before it.
+    /// Whether the first address in `turns` waits until others give amounts back. No address is then served before it.
     private var isBlocked = false
     private var lastNumber = 0
 
-    /// The share of an address that has only one item, which may be large.
+    /// The share of the free amount for an address with only one item, which may be large.
     private static var shareOfOnlyItem: Double { 0.5 }
-    /// The number of further pieces that an address can get after an item of variable size.
+    /// The number of further items that an address can reserve after an item of variable size.
     private static var pieces: Int { 8 }
 
     /// - Parameters:
-    ///   - total: The amount that all addresses may hold together.
-    ///   - share: The share of the free amount that one address may hold, from 0 to 1. 1 means that addresses are not
-    ///     limited, and nothing is reserved for newcomers.
+    ///   - total: The amount that all addresses may use together.
+    ///   - share: The share of the free amount that one address may use, from 0 to 1. 1 means that addresses have no
+    ///     limit, and that nothing is reserved for new clients.
     ///   - unit: The smallest useful amount.
     init(total: Int, share: Double, unit: Int = 1) {
         self.total = max(total, 1)
@@ -96,12 +95,12 @@ struct SharePool<Owner: Sendable>: Sendable {
         free = self.total
     }
 
-    // MARK: - Taking
+    // MARK: - Reserving
 
-    /// Takes room for an item.
+    /// Reserves an amount for a new item.
     ///
     /// - Parameter amounts: The minimum and maximum that the item needs. An item of variable size gets an eighth of the
-    ///   amount that its address may still have, so that there is some left for the next items.
+    ///   amount that its address may still reserve, so that some is left for its next items.
     mutating func take(
         _ amounts: ClosedRange<Int>, for peer: PeerAddress?, by owner: Owner, at now: Instant
     ) throws(Refusal) -> Grant {
@@ -113,19 +112,19 @@ struct SharePool<Owner: Sendable>: Sendable {
         return grant
     }
 
-    /// Checks whether an item could be taken.
+    /// Checks whether an amount could be reserved for a new item.
     func check(_ amount: Int, for peer: PeerAddress?) throws(Refusal) {
         _ = try grant(amount...amount, to: peer, at: holders.index(forKey: peer), isNewItem: true)
     }
 
-    /// Checks whether an item could become larger.
+    /// Checks whether an item could grow.
     func checkGrowth(_ number: Int, by amount: Int) throws(Refusal) {
         guard let item = items.index(forKey: number) else { return }
         let peer = items.values[item].peer
         _ = try grant(amount...amount, to: peer, at: holders.index(forKey: peer), isNewItem: false)
     }
 
-    /// Makes an item larger.
+    /// Increases the amount of an item.
     mutating func grow(_ number: Int, by amount: Int) throws(Refusal) {
         guard let item = items.index(forKey: number) else { return }
         let peer = items.values[item].peer
@@ -136,8 +135,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         free -= amount
     }
 
-    /// Takes room for an item that is already there, even if there is no room. Items may be as large as a disk says, so
-    /// the sum is limited to the largest number.
+    /// Adds an existing item, even if it exceeds the total. A disk may report any size, so the sum is clamped to `Int`.
     mutating func restore(_ amount: Int, for peer: PeerAddress?, by owner: Owner, at now: Instant) -> Grant {
         let held = total - free
         let grant = Grant(number: nextNumber(), amount: min(amount, .max - held))
@@ -154,20 +152,19 @@ struct SharePool<Owner: Sendable>: Sendable {
         if holders.values[holder].isIdle { holders.remove(at: holder) }
     }
 
-    /// The part of a requested amount that an address is granted.
+    /// Decides how much of a requested amount an address gets.
     ///
-    /// - Parameter holder: The entry of the address; `nil` if it holds nothing. Each request is counted several times,
-    ///   so the entry is looked up only once for each request.
+    /// - Parameter holder: The index of the address, which each request looks up only once; `nil` if it uses nothing.
     private func grant(
         _ amounts: ClosedRange<Int>, to peer: PeerAddress?, at holder: Holders.Index?, isNewItem: Bool
     ) throws(Refusal) -> Int {
         let held = holder.map { holders.values[$0].held } ?? 0
         let items = (holder.map { holders.values[$0].items } ?? 0) + (isNewItem ? 1 : 0)
-        // The amount that would be open to the address if it held nothing.
+        // The maximum is computed as if the address used nothing.
         let limit = limit(of: peer, open: max(free - reserve, 0) + held, items: items) ?? held + max(free, 0)
         let rest = limit - held
         guard amounts.lowerBound <= free, amounts.lowerBound <= rest else {
-            // Even if the other addresses gave everything back, there would not be enough.
+            // The amount would exceed the limit even if all other addresses used nothing.
             let most = self.limit(of: peer, open: total - reserve, items: items)
             if let most, amounts.lowerBound > most { throw .ofAddress(limit: limit) }
             throw held == 0 || amounts.lowerBound > free ? .ofAll : .ofAddress(limit: limit)
@@ -175,8 +172,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         return min(amounts.upperBound, max(min(rest, free) / Self.pieces, amounts.lowerBound))
     }
 
-    /// The amount that an address may hold in a number of items, out of the amount that is open to it; `nil` if the
-    /// address is not limited.
+    /// The maximum that an address may use in a number of items, out of an available amount; `nil` for no limit.
     private func limit(of peer: PeerAddress?, open: Int, items: Int) -> Int? {
         guard peer != nil, share < 1 else { return nil }
         let part = items > 1 ? share : max(share, Self.shareOfOnlyItem)
@@ -198,7 +194,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - Waiting
 
-    /// The next number, for an item that has to wait.
+    /// Returns the next number, for an item that must wait.
     mutating func nextNumber() -> Int {
         lastNumber += 1
         return lastNumber
@@ -206,7 +202,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// Adds a request to the queue of its address.
     ///
-    /// - Parameter number: The number that the request's item will have.
+    /// - Parameter number: The number of the item that the request waits for.
     mutating func wait(_ number: Int, for amounts: ClosedRange<Int>, peer: PeerAddress?, owner: Owner) {
         waiters[number] = Waiter(peer: peer, amounts: amounts, owner: owner)
         var holder = holders[peer] ?? Holder()
@@ -222,8 +218,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         guard let waiter = waiters.removeValue(forKey: number), var holder = holders.removeValue(forKey: waiter.peer)
         else { return }
         holder.waiting -= 1
-        // Searching a long queue for each number would be slow, so the numbers of requests that have left are removed
-        // together.
+        // The numbers of requests that have left are removed together, because searching a long queue for each is slow.
         if holder.queue.count > 2 * holder.waiting + 16 {
             let waiters = waiters
             holder.queue.removeAll { waiters[$0] == nil }
@@ -232,7 +227,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         if waiters.isEmpty { isBlocked = false }
     }
 
-    /// Grants room to waiting requests until there is no room or no request left.
+    /// Serves waiting requests as long as the free amount allows.
     mutating func serve(at now: Instant) -> [Grant] {
         var served: [Grant] = []
         var unserved = 0
@@ -279,11 +274,11 @@ struct SharePool<Owner: Sendable>: Sendable {
         if holders[peer]?.isIdle == true { holders[peer] = nil }
     }
 
-    // MARK: - Giving way
+    // MARK: - Making room
 
-    /// The owner of the item that makes room for a newcomer: the oldest item, taken before a time, of the address that
-    /// holds most. An item is chosen only once. `nil` if there is no such item, or addresses are not limited. Clients
-    /// that cannot be distinguished do not make room, because one of them says nothing about the amounts of the others.
+    /// Chooses the item that makes room for a new client, and returns its owner: the oldest item, added before a time,
+    /// of the address that uses most. Each item is chosen once. Returns `nil` if there is no such item, or if addresses
+    /// have no limit. Clients that cannot be distinguished never make room for others.
     mutating func giveWay(takenBefore start: Instant) -> Owner? {
         guard share < 1 else { return nil }
         let old = items.filter { $0.value.since <= start && !$0.value.isGivingWay && $0.value.peer != nil }
@@ -298,15 +293,14 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - For status and tests
 
-    /// The amount that an address holds.
     func held(by peer: PeerAddress?) -> Int { holders[peer]?.held ?? 0 }
 
-    /// The address that holds the largest amount.
+    /// The address that uses most.
     var largestHolder: PeerAddress? { holders.max { $0.value.held < $1.value.held }?.key }
 
     /// The number of waiting requests.
     var waitingCount: Int { waiters.count }
 
-    /// Whether nothing is held and no request waits.
+    /// Whether nothing is reserved and no request waits.
     var isEmpty: Bool { items.isEmpty && waiters.isEmpty && free == total }
 }

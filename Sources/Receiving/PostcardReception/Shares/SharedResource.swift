@@ -4,23 +4,22 @@ import PostcardCLibrary
 
 /// The resources that clients share, and their names in refusals.
 package enum SharedResource: Int, CaseIterable, Sendable {
-    /// Open connections. A connection of a client whose share is used up is closed without a response.
+    /// Open connections. If a client has used up its share, its next connection is closed without a response.
     case connections
-    /// Open connections by the clients that PROXY headers name. The connections themselves belong to a proxy.
+    /// Open connections, counted for the clients in PROXY headers. The connections themselves belong to a proxy.
     case proxiedConnections
-    /// Requests in progress, each with a task and buffers. Without this limit, a client could open many streams of
-    /// HTTP/2 cheaply.
+    /// Requests in progress, each with a task and buffers, because a client can cheaply open many HTTP/2 streams.
     case requests
     /// Forms that are being received, each with an open file, until their responses are sent.
     case uploads
-    /// Bytes of text fields and names in memory, until their records are written and their responses are made.
+    /// Bytes of text fields and names in memory, until their records are written and the responses made.
     case textBytes
     case unfinishedUploads
     /// Bytes of unfinished uploads on the disk.
     case unfinishedBytes
     /// Bytes of forms that became records while the store was more than a tenth over its limit.
     case excessBytes
-    /// Responses that are read from the store, each with an open file.
+    /// Responses read from the store, each with an open file.
     case responses
     /// Bytes of responses in memory.
     case responseBytes
@@ -28,7 +27,7 @@ package enum SharedResource: Int, CaseIterable, Sendable {
     case listeners
     /// Files that are being screened.
     case screenings
-    /// Small pictures that are being made.
+    /// Thumbnails that are being made.
     case thumbnails
 
     /// The name of the resource in metrics.
@@ -53,9 +52,9 @@ package enum SharedResource: Int, CaseIterable, Sendable {
     /// The smallest useful amount of the resource.
     package var unit: Int {
         switch self {
-        // The smallest piece in which a stored file is read.
+        // The smallest piece in which stored files are read.
         case .responseBytes: 4 << 10
-        // A small form in three blocks of a disk.
+        // A small form, as three blocks of a disk.
         case .excessBytes: 12 << 10
         case .textBytes, .unfinishedBytes: 64 << 10
         case .connections, .proxiedConnections, .requests, .uploads, .unfinishedUploads, .responses, .listeners,
@@ -65,15 +64,15 @@ package enum SharedResource: Int, CaseIterable, Sendable {
     }
 }
 
-/// The total of each resource that clients share.
+/// The total amount of each shared resource.
 package struct ShareLimits: Sendable {
     private var totals: [Int]
-    /// The share of the free amount that one address may hold, from 0 to 1.
+    /// The share of the free amount that one address may use, from 0 to 1.
     package var clientShare: Double
 
     /// Makes totals without limits.
     ///
-    /// - Parameter clientShare: The share of the free amount that one address may hold, from 0 to 1.
+    /// - Parameter clientShare: The share of the free amount that one address may use, from 0 to 1.
     package init(clientShare: Double) {
         self.clientShare = clientShare
         totals = Array(repeating: .max, count: SharedResource.allCases.count)
@@ -85,7 +84,7 @@ package struct ShareLimits: Sendable {
     }
 
     func pool<Owner>(of resource: SharedResource) -> SharePool<Owner> {
-        // Every file waits for its turn, so one client may use all processors that no other client needs.
+        // Addresses are served in turn, so one client may use all processors that no other client needs.
         let share = [.screenings, .thumbnails].contains(resource) ? 1 : clientShare
         return SharePool(total: self[resource], share: share, unit: resource.unit)
     }
@@ -98,9 +97,9 @@ extension SharedResource {
         let code: String
         /// The name of the limit.
         let limit: String
-        /// The resource as words after a number in a sentence.
+        /// The name of the resource in a sentence, after a number.
         let noun: String
-        /// The advice for an address that has used up its share; `nil` if there is none.
+        /// Advice for an address that has used up its share; `nil` for none.
         let advice: String?
         var retryAfterSeconds = 5
     }
@@ -162,7 +161,7 @@ extension SharedResource {
         }
     }
 
-    /// The refusal of a request when the resource is completely used up.
+    /// Makes the refusal of a request when the resource is used up.
     ///
     /// - Parameter total: The total amount of the resource.
     func usedUp(total: Int) -> UploadProblem {
@@ -177,9 +176,9 @@ extension SharedResource {
         return problem
     }
 
-    /// The refusal of a request whose address has used up its share.
+    /// Makes the refusal of a request whose address has used up its share.
     ///
-    /// - Parameter limit: The maximum amount that the address may have now.
+    /// - Parameter limit: The maximum amount that the address may use now.
     func shareUsedUp(limit: Int) -> UploadProblem {
         let refusal = refusal
         var problem = UploadProblem(
@@ -202,8 +201,7 @@ package enum OpenFiles {
     private static var resource: Int32 { RLIMIT_NOFILE }
     #endif
 
-    /// Raises the limit to the system's maximum. Many systems start processes with a limit of 1,024 or less, for
-    /// programs that cannot handle more.
+    /// Raises the process's limit to the system's maximum. Many systems start processes with a limit of 1,024 or less.
     package static func allowAsManyAsPossible() {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return }
@@ -213,34 +211,34 @@ package enum OpenFiles {
         #else
         limit.rlim_cur = limit.rlim_max
         #endif
-        // If this fails, the server accepts fewer connections.
+        // If raising the limit fails, the server accepts fewer connections.
         _ = setrlimit(resource, &limit)
     }
 
     /// The current limit of the process.
     private static var maximum: Int {
         var limit = rlimit()
-        // A limit of more than a million counts as no limit.
+        // A limit above a million counts as no limit.
         return getrlimit(resource, &limit) == 0 ? Int(min(limit.rlim_cur, 1 << 20)) : 1024
     }
 
-    /// The number of files that the receiver itself needs: three for each event loop, and some for the rest.
+    /// The number of files that the receiver itself needs: three for each event loop, and a fixed number of others.
     static let reserve = 64 + 3 * System.coreCount
 
-    /// The maximum number of connections for which one file each, and some for the receiver itself, are left.
+    /// The maximum number of connections that leaves a file for each of them, and some files for the receiver itself.
     package static var maximumConnections: Int { max((maximum - reserve) / 2, 8) }
 
     /// The number of connections that the receiver may have.
     ///
     /// - Parameter connections: The desired number of connections.
-    /// - Returns: The desired number, or fewer so that descriptors are left for the receiver itself and for some
-    ///   requests: without any, libdispatch may end the process.
+    /// - Returns: The desired number, or fewer: some descriptors must be left for the receiver itself and for requests,
+    ///   because libdispatch may end a process without free descriptors.
     package static func allowed(_ connections: Int) -> Int { allowed(connections, of: maximum) }
 
     /// - Parameter maximum: The number of files and connections that the process may have open.
     static func allowed(_ connections: Int, of maximum: Int) -> Int { min(connections, max(maximum - reserve - 8, 8)) }
 
-    /// The number of files that the requests of this many connections may have open together.
+    /// The total number of files that the requests of a number of connections may have open.
     package static func forRequests(connections: Int) -> Int { forRequests(connections: connections, of: maximum) }
 
     /// - Parameter maximum: The number of files and connections that the process may have open.

@@ -2,32 +2,30 @@ import PostcardFoundation
 package import PostcardStore
 import Synchronization
 
-/// The limit of the bytes in a store, from which the oldest uploads are removed while new forms arrive.
+/// The limit of a store's total size, above which the oldest uploads are removed while new forms arrive.
 ///
-/// While the store is more than a tenth over its limit, a form becomes a record only if its client holds less than its
-/// share of a second tenth, ``SharedResource/excessBytes``. Otherwise, a received form waits a moment. The store is
-/// therefore never more than a fifth over its limit, plus one form. A client that posts faster than uploads are removed
-/// does not take the room of others.
+/// While the store exceeds its limit by more than a tenth, a form becomes a record only if its client has not used up
+/// its share of a second tenth, ``SharedResource/excessBytes``. Otherwise, the received form waits a moment. The store
+/// therefore never exceeds its limit by more than a fifth and one form. A client that posts faster than uploads are
+/// removed does not use up the limit of others.
 package final class StoreLimit: Sendable {
-    /// A record that is not in the ledger of the store yet.
+    /// A new record that the ledger of the store does not contain yet.
     package struct Arrival: Sendable {
         package let id: UploadID
         package let bytes: Int64
     }
 
     private struct State {
-        /// The number of bytes in the ledger.
+        /// The total number of bytes in the ledger.
         var ledgerBytes: Int128 = 0
-        /// The number of bytes of the newest upload. They do not count above the limit, because nothing can be removed
-        /// for them.
+        /// The number of bytes of the newest upload, which may exceed the limit by itself.
         var newestBytes: Int64 = 0
-        /// The number of bytes of forms that are being committed, and of forms in `arrivals`, which were committed since the
-        /// ledger was read.
+        /// The number of bytes of forms that are being committed, or were committed since the ledger was updated.
         var arrivingBytes: Int128 = 0
         var arrivals: [Arrival] = []
-        /// The clients' shares of the second tenth, until the store is less than a tenth over its limit.
+        /// The reservations of ``SharedResource/excessBytes``, kept until the excess is below a tenth of the limit.
         var holds: [ShareAccount.Hold] = []
-        /// The forms that wait until there is room.
+        /// The forms that wait until they can become records.
         var waiting: [Int: AsyncStream<Void>.Continuation] = [:]
         var lastNumber = 0
     }
@@ -35,17 +33,17 @@ package final class StoreLimit: Sendable {
     private let maximumBytes: Int64
     private let blockBytes: Int64
     private let shares: ShareAccount
-    /// How long a received form waits for the removal of older uploads.
+    /// How long a received form may wait until older uploads are removed.
     private let patience: Duration
     private let onArrival: @Sendable () -> Void
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - maximumBytes: The limit.
+    ///   - maximumBytes: The limit of the store's total size, in bytes.
     ///   - blockBytes: See `MaintainedUploadStore.blockBytes`.
-    ///   - shares: The account of the clients' shares. The total of ``SharedResource/excessBytes`` is ``tenth(of:)``.
-    ///   - patience: How long a received form waits for the removal of older uploads. Defaults to 5 seconds.
-    ///   - onArrival: Called after each arrival.
+    ///   - shares: Limits the excess of each client. The total of ``SharedResource/excessBytes`` is ``tenth(of:)``.
+    ///   - patience: How long a received form may wait until older uploads are removed. Defaults to 5 seconds.
+    ///   - onArrival: Called after each new record.
     package init(
         of maximumBytes: Int64, blockBytes: Int64, shares: ShareAccount, patience: Duration = .seconds(5),
         onArrival: @escaping @Sendable () -> Void
@@ -57,7 +55,7 @@ package final class StoreLimit: Sendable {
         self.onArrival = onArrival
     }
 
-    /// A tenth of a limit. The limit may be exceeded by this amount before clients are refused.
+    /// A tenth of a limit: the excess up to which no client is refused.
     package static func tenth(of maximumBytes: Int64) -> Int { Int(clamping: maximumBytes / 10) }
 
     private func isExceeded(_ state: State) -> Bool {
@@ -74,16 +72,15 @@ package final class StoreLimit: Sendable {
     /// Checks whether a form could become a record now.
     ///
     /// - Parameter formBytes: The announced length of the form.
-    /// - Throws: ``UploadProblem`` if the store is too far over its limit.
+    /// - Throws: ``UploadProblem`` if the store exceeds its limit too far.
     func check(_ formBytes: Int64, of peer: PeerAddress?) throws(UploadProblem) {
         guard state.withLock({ isExceeded($0) }) else { return }
         try shares.check(Int(clamping: expectedBytes(formBytes, files: 1)), of: .excessBytes, for: peer)
     }
 
-    /// Counts a form that is about to become a record. Waits a moment if the store is too far over its limit.
+    /// Counts a form that is about to become a record. Waits a moment if the store exceeds its limit too far.
     ///
-    /// - Throws: ``UploadProblem`` if the store is still too far over its limit after that, and `CancellationError` if
-    ///   the task is cancelled.
+    /// - Throws: ``UploadProblem`` if the store exceeds its limit too far even after the wait, or `CancellationError`.
     func place(for formBytes: Int64, files: Int, of peer: PeerAddress?) async throws -> Place {
         let bytes = expectedBytes(formBytes, files: files)
         if let place = placeNow(bytes, of: peer) { return place }
@@ -95,7 +92,7 @@ package final class StoreLimit: Sendable {
                 return state.lastNumber
             }
             defer { self.state.withLock { _ = $0.waiting.removeValue(forKey: number) } }
-            // There may be room since the first attempt.
+            // The store may have removed uploads since the first attempt.
             continuation.yield()
             for await _ in changes {
                 if let place = self.placeNow(bytes, of: peer) { return place }
@@ -124,8 +121,7 @@ package final class StoreLimit: Sendable {
         }
     }
 
-    /// The place of a form that becomes a record. It is given back when this object is released, unless the form is a
-    /// record by then.
+    /// The counted bytes of a form, given back when this object is released, unless the form has become a record.
     final class Place: Sendable {
         private let limit: StoreLimit
         private let bytes: Int64
@@ -142,7 +138,7 @@ package final class StoreLimit: Sendable {
             if !isRecorded.load(ordering: .relaxed) { limit.giveBack(bytes) }
         }
 
-        /// Passes the form's record to the ledger. Called at most once.
+        /// Reports the record of the form. Called at most once.
         func becomes(_ record: UploadRecord) {
             isRecorded.store(true, ordering: .relaxed)
             let arrival = Arrival(id: record.id, bytes: record.storedBytes(inBlocksOf: limit.blockBytes))
@@ -158,10 +154,9 @@ package final class StoreLimit: Sendable {
 
     /// Updates the ledger.
     ///
-    /// - Parameter enter: Adds the arrivals to the ledger. Returns the number of bytes in the ledger, and of the newest
-    ///   upload.
+    /// - Parameter enter: Adds new records to the ledger, and returns the bytes of all uploads and of the newest.
     package func update(_ enter: ([Arrival]) -> (all: Int128, newest: Int64)) {
-        // These shares are released outside of the lock.
+        // These reservations are released outside the lock.
         var released: [ShareAccount.Hold] = []
         state.withLock { state in
             for arrival in state.arrivals { state.arrivingBytes -= Int128(arrival.bytes) }

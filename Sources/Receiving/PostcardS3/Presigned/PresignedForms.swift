@@ -6,7 +6,7 @@ import PostcardReception
 import PostcardServer
 public import PostcardStore
 
-/// Signs forms with which clients post files straight to a store's bucket, and makes records of these files.
+/// Signs forms with which clients send files directly to a store's bucket, and makes records of these files.
 ///
 /// `router.addPresignedForms(of:)` adds routes that use this type. Use it in a route of your own to decide which
 /// clients get a form, and under which conditions:
@@ -18,8 +18,8 @@ public import PostcardStore
 /// }
 /// ```
 ///
-/// A file arrives below `arriving/`, at a key that cannot be guessed. When the file is reported, its content is copied
-/// within the store to a key where no client can write. A create-only PUT then makes the record, as for every upload.
+/// A file is first stored below `arriving/`, at a key that cannot be guessed. When it is reported, its content is
+/// copied within the store to a key where clients cannot write. A create-only PUT then makes the record.
 public struct PresignedForms: Sendable {
     private let store: S3UploadStore
     private let options: PresignedFormOptions
@@ -32,7 +32,7 @@ public struct PresignedForms: Sendable {
     /// - Parameters:
     ///   - store: The store for the records of the files.
     ///   - options: The rules for files, and how long a form can be used.
-    /// - Throws: ``S3Error`` if the endpoint or the prefix of the options cannot be used.
+    /// - Throws: ``S3Error`` if the endpoint or the key prefix in the options is invalid.
     public init(of store: S3UploadStore, _ options: PresignedFormOptions = PresignedFormOptions()) throws {
         self.store = store
         self.options = options
@@ -41,7 +41,7 @@ public struct PresignedForms: Sendable {
             limits[.screenings] = options.maximumConcurrentScreenings
             return Screening(timeLimit: options.screeningTimeout, ShareAccount(limits), screen: screen)
         }
-        // The rules for the bucket's own prefix apply.
+        // The key prefix must follow the same rules as the bucket's prefix.
         if !options.keyPrefix.isEmpty { _ = try S3Bucket("s3://bucket/\(options.keyPrefix)") }
         guard let endpoint = options.endpoint else {
             signing = store.objects
@@ -61,8 +61,7 @@ public struct PresignedForms: Sendable {
     /// - Parameters:
     ///   - filename: The client's name for the file. Defaults to an empty text.
     ///   - contentType: The media type of the file. Defaults to `nil`: any type, if all types are accepted.
-    ///   - fields: The text fields of the record. Together with the filename, they have at most 1,400 bytes of JSON.
-    ///     Defaults to none.
+    ///   - fields: The record's text fields: with the filename, at most 1,400 bytes of JSON. Defaults to none.
     /// - Throws: `UploadProblem` if the type is not accepted or the fields are too long; `UploadStoreError` if there
     ///   are no credentials.
     public func form(
@@ -109,7 +108,7 @@ public struct PresignedForms: Sendable {
 
     private var maximumBytes: Int64 { min(max(options.maximumBytes, 0), PresignedFormOptions.maximumObjectBytes) }
 
-    /// The media type that the file must be sent with; `nil` for any type.
+    /// The media type with which the file must be sent; `nil` for any type.
     private func acceptedType(_ type: MediaType?) throws(UploadProblem) -> String? {
         if let type {
             guard options.contentTypes.contains(where: { $0.contains(type) }) else {
@@ -127,18 +126,17 @@ public struct PresignedForms: Sendable {
 
     // MARK: - Records
 
-    /// Makes a record of a file that was stored with one of these forms. For a file that already has a record, returns
-    /// that record.
+    /// Makes a record of a file that was sent with one of these forms, or returns the file's existing record.
     ///
     /// - Parameters:
-    ///   - key: The whole key of the object, as the store reported it.
+    ///   - key: The complete key of the object, as the store reported it.
     ///   - etag: The ETag of the reported content, with or without quotes. Defaults to `nil`: any content.
     ///   - size: The size of the reported content, in bytes. Defaults to `nil`: any size.
-    /// - Throws: `UploadProblem` if there is no such file, its content is different, the form was already used for
-    ///   another file, or the file is not accepted; `UploadStoreError` if the store fails.
+    /// - Throws: `UploadProblem` if there is no such file, its content differs, the form was already used for another
+    ///   file, or the file is not accepted; `UploadStoreError` if the store fails.
     public func record(ofObject key: String, etag: String? = nil, size: Int64? = nil) async throws -> CommittedUpload {
         let start = store.objects.bucket.prefix + ObjectName.arriving + folder
-        // Objects in folders below belong to other forms, which may have other rules.
+        // Objects in subfolders belong to other forms, which may have other rules.
         guard key.hasPrefix(start), ObjectName.isRandom(key.dropFirst(start.count)) else {
             throw UploadProblem.foreignKey(key)
         }
@@ -151,30 +149,30 @@ public struct PresignedForms: Sendable {
         } catch let problem as UploadProblem where problem == .formUsed {
             throw problem
         } catch {
-            // Another receiver got a report too, and has already removed the object.
+            // Another receiver got the same report, and has already removed the object.
             if let known = try await known(report) { return known }
             throw error
         }
     }
 
-    /// The report about an object.
+    /// A report of a stored object.
     private struct Report {
         let name: String
-        /// The key of the record.
+        /// The key of the record to make.
         let key: UploadKey
         /// The ETag of the reported content, without quotes.
         let etag: String?
         let size: Int64?
     }
 
-    /// The record of a file that was already reported.
+    /// Returns the record of a file that was already reported.
     ///
     /// - Throws: `UploadProblem` if the report is about another file that was sent with the same form.
     private func known(_ report: Report) async throws -> CommittedUpload? {
         guard case .taken(let entry) = try await storing({ try await store.keys.current(report.key.digest) }),
             let record = try await store.record(entry.id)
         else { return nil }
-        // Without an ETag, the report is about the file that is stored now, if it was not removed.
+        // Without an ETag, the report is about the content that is stored now.
         let etag =
             if let etag = report.etag {
                 etag
@@ -196,7 +194,7 @@ public struct PresignedForms: Sendable {
             .flatMap { try? JSONDecoder().decode(FormFacts.self, from: $0) }
         let fields = facts?.fields.map { UploadRecord.Field(name: $0.name, value: $0.value) } ?? []
         let upload = try await store.beginUpload(under: report.key, announcedBytes: head.size)
-        // Another report of the file was handled first.
+        // Another report of the same file was handled first.
         guard upload.isKept else {
             guard let known = try await known(report) else { throw UploadStoreError.deletedMeanwhile }
             return known
@@ -209,7 +207,7 @@ public struct PresignedForms: Sendable {
             }
             let committed = try await upload.commit(
                 fields: fields, parts: fields.indices.map(UploadRecord.Part.field) + [.file(0)])
-            // If this fails, the sweep removes the object.
+            // If the removal fails, the sweep removes the object later.
             try? await remove(name, head)
             return committed
         } catch let error as UploadStoreError {
@@ -238,7 +236,7 @@ public struct PresignedForms: Sendable {
         }
     }
 
-    /// Compares an object with its report, and with the rules for files. An object that is not accepted is removed.
+    /// Compares an object with its report and with the rules for files. An object that is not accepted is removed.
     private func check(_ head: ObjectHead, _ report: Report) async throws {
         if let etag = report.etag, etag != head.etag?.unquoted { throw UploadProblem.objectChanged }
         if let size = report.size, size != head.size { throw UploadProblem.objectChanged }
@@ -256,7 +254,7 @@ public struct PresignedForms: Sendable {
         throw problem
     }
 
-    /// Removes an object, unless its content has changed: another report may be about the new content.
+    /// Removes an object, unless its content has changed: another report may concern the new content.
     private func remove(_ name: String, _ head: ObjectHead) async throws {
         guard try await store.objects.head(name)?.etag == head.etag else { return }
         try await store.objects.delete(name)

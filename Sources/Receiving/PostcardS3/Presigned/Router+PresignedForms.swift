@@ -10,7 +10,7 @@ import PostcardServer
 public import PostcardStore
 
 extension Router {
-    /// Adds routes by which clients send files straight to a store's bucket.
+    /// Adds routes through which clients send files directly to a store's bucket.
     ///
     /// ```swift
     /// let store = try await S3UploadStore.open(S3Bucket("s3://uploads/forms"))
@@ -31,17 +31,16 @@ extension Router {
     /// record. Ceph and MinIO post their events themselves; Amazon S3 needs a function in between. An event that cannot
     /// be handled now is answered with 503, so that the store delivers it again.
     ///
-    /// The routes do not authenticate clients. Add middleware that does so before them, as for the upload routes. Use a
-    /// separate token for the store's events.
+    /// The routes do not authenticate clients: add middleware for that. Use a separate token for the store's events.
     ///
     /// - Parameters:
     ///   - store: The store that keeps the uploads.
     ///   - options: The rules for files, and the paths of the routes.
     ///   - stored: Called with each reported file after it has a record, and again if the file is reported again. The
     ///     head and the context belong to the report, which the client or the store sends. Defaults to `nil`. If the
-    ///     closure throws, the record stays. The sender of the report gets the `UploadProblem` or `HTTPError` that was
-    ///     thrown, or a 503 for another error. A store then delivers its event again, for any of these statuses.
-    /// - Throws: ``S3Error`` if the endpoint or the prefix of the options cannot be used.
+    ///     closure throws, the record stays. The sender of the report gets the thrown `UploadProblem` or `HTTPError`,
+    ///     or a 503 for another error. A store then delivers its event again.
+    /// - Throws: ``S3Error`` if the endpoint or the key prefix in the options is invalid.
     @discardableResult
     public func addPresignedForms(
         of store: S3UploadStore, options: PresignedFormOptions = PresignedFormOptions(),
@@ -113,10 +112,9 @@ private struct PresignedFormRoutes: Sendable {
         return Self.response(.created, committed.record.json(), [.location: committed.record.url])
     }
 
-    /// Makes records of the objects in an event. Objects of other programs and refused objects are left out: an event
-    /// is delivered again until it is answered with success. If one object fails, or the app fails to handle its
-    /// record, the error is thrown only after all other objects were handled. Otherwise they would wait behind it each
-    /// time.
+    /// Makes records of the objects in an event. Objects of other programs and refused objects are skipped, because an
+    /// event is delivered again until it succeeds. If an object fails, or the app fails to handle its record, the error
+    /// is thrown after all other objects were handled, so that it does not delay them.
     private func handled(
         _ records: [ObjectNotification.Record], logger: Logger, _ process: (CommittedUpload) async throws -> Void
     ) async throws -> Response {
@@ -168,7 +166,7 @@ private struct PresignedFormRoutes: Sendable {
         }
     }
 
-    /// A response that no cache keeps, because a form is a credential.
+    /// Makes a response that caches must not store, because a form is a credential.
     private static func response(
         _ status: HTTPResponse.Status, _ json: Data, _ fields: HTTPFields = [:]
     ) -> Response {
@@ -177,7 +175,7 @@ private struct PresignedFormRoutes: Sendable {
         return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: json)))
     }
 
-    /// Turns a failure of the store into a refusal.
+    /// Turns errors of the store into refusals.
     private static func storing<Value>(_ logger: Logger, _ work: () async throws -> Value) async throws -> Value {
         do {
             return try await work()

@@ -1,24 +1,24 @@
 import PostcardForm
 import PostcardFoundation
 
-/// A form that was signed for a client. The module `PostcardClient` decodes its JSON as `PresignedForm`, and the JSON
+/// A form that was signed for a client. The module `PostcardClient` decodes its JSON as `PresignedForm`. The JSON
 /// contains everything that boto3's `generate_presigned_post` returns.
 public struct SignedForm: Sendable, Encodable {
     /// The method of the request: `POST` or `PUT`.
     public let method: String
-    /// The URL that the file is sent to.
+    /// The URL to send the file to.
     public let url: String
-    /// The form's fields before the file, for a POST; `nil` for a PUT.
+    /// The form's fields before the file, for a POST form; `nil` for a PUT.
     public let fields: [String: String]?
-    /// The header fields, for a PUT; `nil` for a POST.
+    /// The header fields to send, for a PUT; `nil` for a POST form.
     public let headers: [String: String]?
-    /// The key of the object. The client reports the stored file with it.
+    /// The key of the object, with which the client reports the stored file.
     public let key: String
-    /// The time at which the form expires, in ISO 8601: the end of its lifetime, or of the credentials that sign it.
+    /// The time at which the form expires, in ISO 8601: not later than the credentials that sign it.
     public let expires: String
 }
 
-/// The facts about a file that a client states before it sends the file: the JSON of `POST /uploads/forms`.
+/// The facts that a client sends before the file itself: the JSON of `POST /uploads/forms`.
 struct FormRequest: Codable, Sendable {
     /// The client's name for the file.
     var filename: String?
@@ -35,14 +35,13 @@ struct FormRequest: Codable, Sendable {
     static let maximumBytes = 16 << 10
 }
 
-/// The facts about the later record that an object carries: the field `x-amz-meta-form`, JSON in Base64, because header
-/// fields are ASCII.
+/// The facts about the later record in an object's metadata field `x-amz-meta-form`. The value is JSON in Base64.
 struct FormFacts: Codable, Sendable {
     var filename: String
     var fields: [FormRequest.Field]
 
     static let fieldName = "form"
-    /// The maximum size of the value. Stores accept 2 KB of such fields, including their names.
+    /// The maximum size of the value, in bytes. Stores accept 2 KB of metadata fields, including their names.
     static let maximumBytes = 1900
 }
 
@@ -59,12 +58,11 @@ struct ObjectNotification: Decodable, Sendable {
     }
 
     static let maximumBytes = 1 << 20
-    /// The maximum number of records in an event. Each record takes a few requests to the store. Events have only one
-    /// or a few records.
+    /// The maximum number of records in an event. Usual events have few, and each causes a few requests to the store.
     static let maximumRecords = 100
 
-    /// An entry of an event, as in "Event message structure" in the reference of Amazon S3. Only members that all
-    /// stores send are read.
+    /// A record of an event, as in "Event message structure" in the reference of Amazon S3. Only members that all
+    /// stores send are decoded.
     struct Record: Decodable, Sendable {
         let eventName: String
         let s3: Place
@@ -84,14 +82,14 @@ struct ObjectNotification: Decodable, Sendable {
             let eTag: String?
         }
 
-        /// Whether the event says that an object was stored. Some stores begin the names of events with `s3:`.
+        /// Whether the event reports that an object was stored. Some stores begin the names of events with `s3:`.
         var isCreation: Bool { eventName.contains("ObjectCreated:") }
 
-        /// The key of the object, decoded: in the event, it is encoded like a value of a URL-encoded form.
+        /// The decoded key of the object. Events encode keys like values of URL-encoded forms.
         var key: String { ObjectNotification.decoded(s3.object.key) }
     }
 
-    /// The text with percent-encoding decoded, and a plus as a blank. Invalid escapes are kept.
+    /// Returns the text with percent-encoding decoded, and a plus as a blank. Invalid escapes are kept.
     static func decoded(_ text: String) -> String {
         let encoded = text.utf8.lazy.map { $0 == UInt8(ascii: "+") ? UInt8.space : $0 }
         return String(streamSafe: PercentEncoding.decoded(encoded).bytes)

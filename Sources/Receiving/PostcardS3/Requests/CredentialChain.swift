@@ -7,7 +7,7 @@ struct MetadataRequest: Sendable {
     var headers: [(name: String, value: String)] = []
 }
 
-/// Looks for credentials in one place after the other.
+/// Looks for credentials in several places, one after the other.
 struct CredentialChain: Sendable {
     let environment: [String: String]
     /// Makes a request, and returns the body of a response with the status 200.
@@ -21,7 +21,7 @@ struct CredentialChain: Sendable {
         throw S3Error.noCredentials
     }
 
-    /// The region that the environment or the profile names.
+    /// The region in the environment or in the profile.
     var region: String? {
         value("AWS_REGION") ?? value("AWS_DEFAULT_REGION") ?? (try? profile())?.settings["region"]
     }
@@ -121,7 +121,7 @@ struct CredentialChain: Sendable {
         return try credentials(try await fetch(request), from: "container's service")
     }
 
-    /// Whether a token may be sent to the address: only over HTTPS, or to this machine and its container service.
+    /// Whether a token may be sent to a URL: over HTTPS, to this machine, or to its container service.
     private static func isTrusted(_ url: String) -> Bool {
         guard let url = URL(string: url), let host = url.host() else { return false }
         return url.scheme == "https"
@@ -139,7 +139,7 @@ struct CredentialChain: Sendable {
                     method: "PUT", url: root + "/api/token",
                     headers: [("X-aws-ec2-metadata-token-ttl-seconds", "300")]))
         } catch {
-            // This is no instance.
+            // The machine is not an instance.
             return nil
         }
         let folder = root + "/meta-data/iam/security-credentials/"
@@ -157,9 +157,9 @@ struct CredentialChain: Sendable {
     }
 }
 
-/// A profile of the files that the AWS command line shares with other programs.
+/// A profile in the files that the AWS command line shares with other programs.
 struct SharedProfile: Sendable {
-    /// The settings of the profile, those of the credentials file first.
+    /// The settings of the profile. Those in the credentials file take precedence.
     let settings: [String: String]
 
     init?(_ name: String, credentialsFile: String?, configFile: String?) {
@@ -171,8 +171,7 @@ struct SharedProfile: Sendable {
         settings = (first ?? [:]).merging(second ?? [:]) { first, _ in first }
     }
 
-    /// Reads a file: sections in brackets, below each its settings. Indented lines belong to a nested setting, which
-    /// none of those here is.
+    /// Parses a file with section names in brackets, each followed by settings. Skips nested, indented settings.
     static func sections(_ text: String) -> [String: [String: String]] {
         var sections: [String: [String: String]] = [:]
         var section: String?
@@ -180,7 +179,7 @@ struct SharedProfile: Sendable {
             let trimmed = trim(line)
             guard let first = trimmed.first, first != "#", first != ";" else { continue }
             if first == "[" {
-                // A comment may follow the bracket.
+                // A comment may follow the closing bracket.
                 guard let end = trimmed.firstIndex(of: "]") else { continue }
                 let words = trimmed[..<end].dropFirst().split(whereSeparator: \.isWhitespace)
                 section = words.joined(separator: " ").replacing("\"", with: "")

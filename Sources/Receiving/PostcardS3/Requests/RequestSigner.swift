@@ -3,11 +3,11 @@ import NIOCore
 import PostcardForm
 import PostcardFoundation
 
-/// Signs requests by AWS Signature Version 4 ("Authenticating Requests" in the reference of Amazon S3).
+/// Signs requests with AWS Signature Version 4 ("Authenticating Requests" in the reference of Amazon S3).
 struct RequestSigner: Sendable {
     let credentials: S3Credentials
     let region: String
-    /// Defaults to `s3`.
+    /// The service that the signature is for. Defaults to `s3`.
     var service = "s3"
 
     static let algorithm = "AWS4-HMAC-SHA256"
@@ -25,20 +25,20 @@ struct RequestSigner: Sendable {
         }
     }
 
-    /// The SHA-256 of nothing.
+    /// The SHA-256 of no bytes.
     static let emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
     /// Adds the fields that sign a request, `Authorization` last.
     ///
     /// - Parameters:
     ///   - payloadHash: The SHA-256 of the body.
-    ///   - date: The time of the signature. Stores accept the request for 15 minutes from then on.
+    ///   - date: The time of the signature. Stores accept the request for 15 minutes after this time.
     func sign(_ request: inout SignableRequest, payloadHash: String, at date: Date) {
         request.headers.append(("x-amz-content-sha256", payloadHash))
         addAuthorization(to: &request, payloadHash: payloadHash, at: date)
     }
 
-    /// Signs what is in the request, without the field for the payload's hash, which only S3 wants.
+    /// Signs the request without adding the field for the payload's hash, which only S3 requires.
     func addAuthorization(to request: inout SignableRequest, payloadHash: String, at date: Date) {
         let time = SigningTime(date)
         request.headers.append(("x-amz-date", time.text))
@@ -52,9 +52,9 @@ struct RequestSigner: Sendable {
             ))
     }
 
-    /// Adds the parameters with which the request needs no further credentials for a while.
+    /// Adds the parameters that sign the URL of a request, so that anyone can send it for a while.
     ///
-    /// - Parameter lifetime: Seconds, at most seven days.
+    /// - Parameter lifetime: How long the URL is valid, in seconds; at most seven days.
     func presign(_ request: inout SignableRequest, lifetime: Int, at date: Date) {
         let time = SigningTime(date)
         request.query += [
@@ -66,17 +66,17 @@ struct RequestSigner: Sendable {
         request.query.append(("X-Amz-Signature", signature))
     }
 
-    /// When something ends that is signed until a time: then, or with the credentials if they end earlier.
+    /// The time at which a signature expires: the given time, or the end of the credentials if that is earlier.
     func end(of time: Date) -> Date { min(time, credentials.expires ?? time) }
 
-    /// The signature of a POST policy.
+    /// Signs a POST policy.
     ///
     /// - Parameter policy: The policy in Base64.
     func signature(ofPolicy policy: String, at date: Date) -> String {
         Self.authenticate(policy, with: key(at: SigningTime(date))).hexadecimal
     }
 
-    /// The scope of a signature with the name of the key, as in `X-Amz-Credential`.
+    /// The value of `X-Amz-Credential`: the key's name and the scope of the signature.
     func credential(at time: SigningTime) -> String { "\(credentials.accessKeyID)/\(scope(at: time))" }
 
     private func scope(at time: SigningTime) -> String { "\(time.day)/\(region)/\(service)/aws4_request" }
@@ -100,7 +100,7 @@ struct RequestSigner: Sendable {
     }
 }
 
-/// A time as signatures have it, such as `20130524T000000Z`.
+/// A time in the format of signatures, such as `20130524T000000Z`.
 struct SigningTime: Sendable {
     let text: String
 
@@ -116,26 +116,26 @@ struct SigningTime: Sendable {
 /// The parts of an HTTP request that Signature Version 4 covers.
 struct SignableRequest: Sendable {
     var method: String
-    /// The host, with its port unless that is the default of the scheme, as in the field `Host`.
+    /// The host, with its port unless it is the scheme's default, as in the field `Host`.
     var host: String
     /// The path, not percent-encoded, such as `/bucket/a b`.
     var path: String
-    /// The parameters, not percent-encoded. One without a value has an empty one.
+    /// The parameters, not percent-encoded. A parameter without a value has an empty value.
     var query: [(name: String, value: String)] = []
     /// The header fields, without `Host`. All of them are signed.
     var headers: [(name: String, value: String)] = []
 
-    /// The path as it is sent.
+    /// The percent-encoded path.
     var encodedPath: String { Self.encode(path, keeping: UInt8(ascii: "/")) }
 
-    /// The parameters as they are sent, without the question mark.
+    /// The percent-encoded parameters, without the question mark.
     var encodedQuery: String {
         query.map { "\(Self.encode($0.name))=\(Self.encode($0.value))" }.joined(separator: "&")
     }
 
-    /// Percent-encodes all but the unreserved characters (RFC 3986 §2.3).
+    /// Percent-encodes all characters except the unreserved ones (RFC 3986 §2.3).
     ///
-    /// - Parameter kept: A further character to keep. Defaults to `nil`.
+    /// - Parameter kept: An additional character to keep. Defaults to `nil`.
     static func encode(_ text: String, keeping kept: UInt8? = nil) -> String {
         var bytes: [UInt8] = []
         for byte in text.utf8 {
@@ -154,10 +154,10 @@ struct SignableRequest: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The names of all header fields that are signed, sorted.
+    /// The sorted names of all signed header fields.
     var signedHeaderNames: String { canonicalHeaders.map(\.name).joined(separator: ";") }
 
-    /// The text whose hash is signed.
+    /// The canonical request, whose hash is signed.
     func canonicalText(payloadHash: String) -> String {
         let encoded = query.map { (Self.encode($0.name), Self.encode($0.value)) }.sorted { $0 < $1 }
         let headers = canonicalHeaders
@@ -170,7 +170,7 @@ struct SignableRequest: Sendable {
     private var canonicalHeaders: [(name: String, value: String)] {
         var values: [String: [String]] = ["host": [host]]
         for header in headers {
-            // Runs of spaces count as one.
+            // Several spaces in a row count as one.
             let words = header.value.split(whereSeparator: { $0 == " " || $0 == "\t" })
             values[header.name.lowercased(), default: []].append(words.joined(separator: " "))
         }
@@ -178,18 +178,17 @@ struct SignableRequest: Sendable {
     }
 }
 
-/// A policy with which a form may be posted to a bucket, and what the form's fields must be ("POST Policy" in the
-/// reference of Amazon S3).
+/// A policy for posting a form to a bucket ("POST Policy" in the reference of Amazon S3).
 struct PostPolicy: Sendable {
     var expires: Date
     /// The fields whose values the policy fixes.
     var fields: [(name: String, value: String)]
-    /// The fields whose values have to begin with a text.
+    /// The fields whose values must begin with a text.
     var beginnings: [(name: String, beginning: String)] = []
-    /// How many bytes the file may have; `nil` for any number.
+    /// The allowed size of the file, in bytes; `nil` for any size.
     var contentLengths: ClosedRange<Int64>?
 
-    /// The fields of a form that the policy allows, without the file.
+    /// Returns the fields of a form that meets the policy, without the file.
     func formFields(signedBy signer: RequestSigner, bucket: String, at date: Date) throws -> [(String, String)] {
         let time = SigningTime(date)
         var fields = fields

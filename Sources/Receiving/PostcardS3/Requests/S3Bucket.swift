@@ -1,6 +1,6 @@
 package import PostcardFoundation
 
-/// A bucket of an object store that speaks the protocol of Amazon S3, and how to reach it.
+/// A bucket of an object store with the protocol of Amazon S3, and how to reach it.
 ///
 /// ```swift
 /// var bucket = try S3Bucket("s3://uploads/forms")
@@ -9,27 +9,26 @@ package import PostcardFoundation
 public struct S3Bucket: Sendable {
     /// The name of the bucket.
     public let name: String
-    /// The beginning of all keys: empty, or a path that ends with a slash.
+    /// The prefix of all keys: empty, or a path that ends with a slash.
     public let prefix: String
-    /// The address of the store, such as `https://ACCOUNT.r2.cloudflarestorage.com`. The bucket is then the first part
-    /// of each path. Defaults to `nil`: the address in `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`, or else Amazon S3
-    /// in ``region``.
+    /// The URL of the store, such as `https://ACCOUNT.r2.cloudflarestorage.com`; the bucket is then the first segment
+    /// of each path. Defaults to `nil`: the URL in `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`, or else Amazon S3 in
+    /// ``region``.
     public var endpoint: String?
-    /// The region. Defaults to `nil`: the region that the environment or the profile names, or else `us-east-1`.
+    /// The region. Defaults to `nil`: the region in the environment or the profile, or else `us-east-1`.
     public var region: String?
     /// The source of the credentials. Defaults to the places that the AWS command line documents.
     public var credentials = S3CredentialSource.automatic()
     /// How long a single request may take. Defaults to 60 seconds.
     public var requestTimeout: Duration = .seconds(60)
-    /// How long a failed request is retried, with growing pauses. A request in progress is not cut off when this
-    /// time is over. Defaults to 15 seconds.
+    /// How long a failed request is retried, with growing pauses. A last try may take longer. Defaults to 15 seconds.
     public var retryTimeout: Duration = .seconds(15)
 
-    /// Tells the time, for signatures and identifiers.
+    /// Returns the current time, for signatures and identifiers.
     package var clock: @Sendable () -> Date = { Date() }
     package var surroundings = Surroundings.real
 
-    /// Reads an address such as `s3://bucket/a/path`.
+    /// Parses an address such as `s3://bucket/a/path`.
     ///
     /// - Throws: ``S3Error`` if the text is not such an address. The path may have letters, digits and `!-_.*'()`.
     public init(_ address: String) throws {
@@ -50,11 +49,10 @@ public struct S3Bucket: Sendable {
         prefix = parts.dropFirst().map { $0 + "/" }.joined()
     }
 
-    /// The folder of the objects whose names are secrets: knowing the identifier of an unfinished upload is enough to
-    /// append to the upload.
+    /// The folder of objects with secret names: anyone who knows an unfinished upload's identifier can append to it.
     static let secretFolder = "unfinished/"
 
-    /// The address of an object, for messages, without the name of a folder in ``secretFolder``.
+    /// The address of an object for messages. The name of a folder in ``secretFolder`` is left out.
     func address(of key: String) -> String {
         let folder = prefix + Self.secretFolder
         guard key.hasPrefix(folder) else { return "s3://\(name)/\(key)" }
@@ -63,20 +61,20 @@ public struct S3Bucket: Sendable {
     }
 }
 
-/// What a store takes from its surroundings. The simulator replaces all of it, and the clock of ``S3Bucket``.
+/// The network, clock, randomness and threads of a store. The simulator replaces them, and an ``S3Bucket``'s clock.
 package final class Surroundings: Sendable {
-    /// Makes a request that is signed at a time, within a limit; `nil` if it is made over the network.
+    /// Sends a request with a signature of a given time, within a limit; `nil` if requests are sent over the network.
     let exchange: (@Sendable (S3Request, _ signed: Date, _ limit: Duration) async throws -> S3Response)?
-    /// Measures time, also while the process is stopped.
+    /// Returns the time of a clock that also advances while the process is stopped.
     let now: @Sendable () -> ContinuousClock.Instant
     let sleep: @Sendable (Duration) async throws -> Void
-    /// Makes random bits for names and pauses.
+    /// Returns random bits, for names and pauses.
     let random: @Sendable () -> UInt64
-    /// Runs the tasks that are not part of a caller's; `nil` for the threads that all tasks share.
+    /// Runs the tasks that outlive their callers; `nil` for the global executor.
     let executor: (any TaskExecutor)?
-    /// The size of parts and chunks.
+    /// The size of parts and chunks, in bytes.
     let partBytes: Int
-    /// The bytes that an upload gathers before it takes a block of the budget. Most forms have no more.
+    /// The number of bytes that an upload gathers before it needs a block of memory. Most forms have fewer bytes.
     let freeBytes: Int
 
     package init(
@@ -98,10 +96,10 @@ package final class Surroundings: Sendable {
         self.freeBytes = freeBytes
     }
 
-    /// The network, the clock and the threads of this process.
+    /// The real network, clock, randomness and threads.
     package static let real = Surroundings()
 
-    /// Does something also if the caller's task is cancelled, whose own requests would fail.
+    /// Runs a closure even if the caller's task is cancelled. Requests of the cancelled task would fail.
     func evenIfCancelled(_ work: @escaping @Sendable () async -> Void) async {
         await Task(executorPreference: executor, operation: work).value
     }

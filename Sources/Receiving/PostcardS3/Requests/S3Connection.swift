@@ -13,17 +13,17 @@ import Tracing
 /// A request to a bucket.
 package struct S3Request: Sendable {
     package var method: HTTPMethod
-    /// The whole key; empty for a request to the bucket itself.
+    /// The complete key; empty for a request to the bucket itself.
     package var key: String
     package var query: [(name: String, value: String)]
     package var headers: [(name: String, value: String)]
     package var body: ByteBuffer
-    /// The SHA-256 of the body, if it is known.
+    /// The SHA-256 of the body; `nil` if it must be computed.
     var payloadHash: String?
-    /// The time of the signature, if the request is of no use later: the store refuses it 15 minutes after this.
-    /// Defaults to the time at which the request is made.
+    /// The time of the signature, for a request that is useless later: the store refuses it 15 minutes after this time.
+    /// Defaults to the time at which the request is sent.
     var signed: Date?
-    /// How long the request may take, with its repetitions. Defaults to the times of the bucket.
+    /// The maximum time for the request and its retries. Defaults to the timeouts of the bucket.
     var limit: Duration?
     /// Whether a response with the status 200 may be an error.
     var mayHideError = false
@@ -40,7 +40,7 @@ package struct S3Request: Sendable {
     }
 }
 
-/// A response of a bucket that is no error.
+/// A successful response of a bucket.
 package struct S3Response: Sendable {
     package let status: Int
     package let headers: HTTPHeaders
@@ -53,7 +53,7 @@ package struct S3Response: Sendable {
     }
 }
 
-/// Makes signed requests to a bucket, and makes those again that may succeed later.
+/// Sends signed requests to a bucket, and retries those that may succeed later.
 final class S3Connection: Sendable {
     let bucket: S3Bucket
     private let region: String
@@ -64,13 +64,13 @@ final class S3Connection: Sendable {
     private let credentials: CurrentCredentials
     private let logger: Logger
 
-    /// The maximum size of a response: a record whose text is all written as `\u0001`.
+    /// The maximum size of a response, in bytes: that of a record whose whole text is written as `\u0001`.
     private static let maximumBodyBytes = 64 << 20
 
     init(_ bucket: S3Bucket, logger: Logger) throws {
         self.bucket = bucket
         self.logger = logger
-        // Read only if the bucket leaves something open.
+        // The environment is only read if the bucket lacks a setting.
         lazy var environment: [String: String] =
             if case .automatic(let environment) = bucket.credentials.kind {
                 environment
@@ -93,7 +93,7 @@ final class S3Connection: Sendable {
             basePath = "\(path)/\(bucket.name)"
         } else {
             scheme = "https"
-            // A name with dots does not match the certificate.
+            // A bucket name with dots does not match the certificate.
             let hasDots = bucket.name.contains(".")
             host = (hasDots ? "" : "\(bucket.name).") + "s3.\(region).amazonaws.com"
             basePath = hasDots ? "/\(bucket.name)" : ""
@@ -103,7 +103,7 @@ final class S3Connection: Sendable {
         configuration.timeout.connect = .seconds(5)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         configuration.connectionPool.idleTimeout = .seconds(20)
-        // The spans of requests are made here, without the keys of objects.
+        // The requests get spans in this module, without the keys of objects.
         configuration.tracing.tracer = nil
         let client = HTTPClient(
             eventLoopGroupProvider: .shared(HTTPClient.defaultEventLoopGroup), configuration: configuration)
@@ -121,7 +121,7 @@ final class S3Connection: Sendable {
 
     // MARK: - Requests
 
-    /// Makes a request until it succeeds, is refused for good, or the time for it is over.
+    /// Sends a request until it succeeds, is refused for good, or its time is over.
     ///
     /// - Throws: ``S3Error``. If the error is transient, the store may have carried out the request.
     @concurrent
@@ -160,7 +160,7 @@ final class S3Connection: Sendable {
         }
     }
 
-    /// Whether the request may succeed with other credentials. The response to HEAD says only that it was refused.
+    /// Whether other credentials may help. A refused HEAD has no error code, so any refusal may concern credentials.
     private static func isOfCredentials(_ error: S3Error, _ request: S3Request) -> Bool {
         error.isOfCredentials || request.method == .HEAD && [400, 401, 403].contains(error.status)
     }
@@ -195,7 +195,7 @@ final class S3Connection: Sendable {
         let span = StoreSpan(
             request.method, to: bucket, at: host, bytes: request.body.readableBytes, adding: &outgoing.headers)
         do {
-            // The client's own deadline ends with the head of the response, and a body may stall.
+            // The client's deadline only covers the head of the response, but a body may stall too.
             let response = try await within(timeout, or: HTTPClientError.deadlineExceeded) {
                 [client, outgoing] in
                 let response = try await client.execute(outgoing, timeout: TimeAmount(timeout))
@@ -211,11 +211,11 @@ final class S3Connection: Sendable {
         }
     }
 
-    /// Throws the error that a response describes. One with the status 200 may be an error too: a store that needs long
-    /// to complete a multipart upload sends the status before it knows.
+    /// Throws the error that a response describes. A response with the status 200 may be an error too: if completing a
+    /// multipart upload takes long, a store sends the status before it knows the outcome.
     private func checked(_ response: S3Response, to request: S3Request) throws -> S3Response {
         let address = bucket.address(of: request.key)
-        // A file of an upload may look like an error.
+        // The content of an uploaded file may look like an error.
         let canHideError = request.method == .POST || request.mayHideError
         guard !(200...299).contains(response.status) || canHideError else { return response }
         let document = XMLNode.root(of: response.body.readableBytesView)
@@ -230,7 +230,7 @@ final class S3Connection: Sendable {
             }
             return response
         }
-        // HEAD has no body.
+        // The response to HEAD has no body with a code.
         let code =
             switch response.status {
             case 403: "AccessDenied"
@@ -278,7 +278,7 @@ final class S3Connection: Sendable {
         outgoing.method = HTTPMethod(rawValue: request.method)
         outgoing.headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
         do {
-            // The client's own deadline ends with the head of the response, and all requests wait for the credentials.
+            // The client's deadline only covers the head of the response, and all requests wait for the credentials.
             return try await within(.seconds(2), or: HTTPClientError.deadlineExceeded) { [outgoing] in
                 let response = try await client.execute(outgoing, timeout: .seconds(2))
                 guard response.status == .ok else {
@@ -294,12 +294,11 @@ final class S3Connection: Sendable {
     }
 }
 
-/// The span of one request to the store, in the trace of the request that needs it. If the process has no tracer, it
-/// records and sends nothing.
+/// The span of a request to the store, in the trace of the request that causes it. Does nothing without a tracer.
 struct StoreSpan {
     private let span: any Span
 
-    /// Starts a span, and adds the header fields by which a store continues the trace. They are not signed.
+    /// Starts a span, and adds the unsigned header fields by which a store continues the trace.
     init(_ method: HTTPMethod, to bucket: S3Bucket, at host: String, bytes: Int, adding headers: inout HTTPHeaders) {
         let span = startSpan("S3 \(method.rawValue)", ofKind: .client)
         self.span = span
@@ -308,7 +307,7 @@ struct StoreSpan {
                 attributes["http.request.method"] = method.rawValue
                 attributes["http.request.body.size"] = bytes
                 attributes["server.address"] = host
-                // Without the key: knowing that of an unfinished upload is enough to append to it.
+                // The key is left out: anyone who knows the key of an unfinished upload can append to it.
                 attributes["aws.s3.bucket"] = bucket.name
             }
         }

@@ -4,11 +4,11 @@ public import PostcardFoundation
 public struct S3Credentials: Sendable, Hashable, CustomStringConvertible {
     /// The public name of the key, such as `AKIAIOSFODNN7EXAMPLE`.
     public var accessKeyID: String
-    /// The secret key. It is never sent, and never part of a log.
+    /// The secret key, which is never sent or logged.
     public var secretAccessKey: String
     /// The token of temporary credentials. Defaults to `nil`.
     public var sessionToken: String?
-    /// When temporary credentials end; `nil` if they do not, or it is unknown.
+    /// The time at which temporary credentials expire; `nil` if they do not expire, or the time is unknown.
     public var expires: Date?
 
     /// Makes credentials.
@@ -23,7 +23,7 @@ public struct S3Credentials: Sendable, Hashable, CustomStringConvertible {
     public var description: String { accessKeyID }
 }
 
-/// The sources of the credentials of an object store.
+/// The source of the credentials for an object store.
 public struct S3CredentialSource: Sendable {
     enum Kind: Sendable {
         case fixed(S3Credentials)
@@ -37,19 +37,19 @@ public struct S3CredentialSource: Sendable {
         S3CredentialSource(kind: .fixed(credentials))
     }
 
-    /// Credentials from the places and in the order that the AWS command line documents:
+    /// Credentials from the places that the AWS command line documents, in this order:
     ///
     /// 1. the variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`
     /// 2. the profile `AWS_PROFILE`, by default `default`, in `~/.aws/credentials` and `~/.aws/config`, or the files
     ///    that `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE` name
-    /// 3. the service of a container, whose address `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` or
-    ///    `AWS_CONTAINER_CREDENTIALS_FULL_URI` has
+    /// 3. the service of a container, at the URL in `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` or
+    ///    `AWS_CONTAINER_CREDENTIALS_FULL_URI`
     /// 4. the metadata service of an instance, in its second version, unless `AWS_EC2_METADATA_DISABLED` is `true`
     ///
-    /// Temporary credentials are fetched again before they expire, and all credentials once the store refuses them. A
-    /// profile that needs another program, a login or another role is refused with an error that names its setting.
+    /// Temporary credentials are fetched again before they expire, and all credentials after the store has refused
+    /// them. A profile that requires another program, a login or another role causes an error that names its setting.
     ///
-    /// - Parameter environment: The variables. Defaults to those of this process.
+    /// - Parameter environment: The environment variables. Defaults to those of this process.
     public static func automatic(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) -> S3CredentialSource {
@@ -57,14 +57,14 @@ public struct S3CredentialSource: Sendable {
     }
 }
 
-/// The current credentials, fetched again before they end. All requests that need them share one fetch.
+/// The current credentials, which are fetched again before they expire. Concurrent requests share one fetch.
 actor CurrentCredentials {
     private let source: S3CredentialSource
     private let fetch: @Sendable (MetadataRequest) async throws -> [UInt8]
     private var current: S3Credentials?
     private var fetching: Task<S3Credentials, any Error>?
 
-    /// Temporary credentials are fetched again this long before they end, in seconds.
+    /// How long before their expiry temporary credentials are fetched again, in seconds.
     private static let margin: TimeInterval = 300
 
     init(_ source: S3CredentialSource, fetch: @escaping @Sendable (MetadataRequest) async throws -> [UInt8]) {
@@ -77,16 +77,15 @@ actor CurrentCredentials {
         do {
             return try await fetchOnce()
         } catch {
-            // The old ones are good until they end.
+            // The current credentials are valid until they expire.
             if let current, let expires = current.expires, expires > now { return current }
             throw error
         }
     }
 
-    /// Fetches credentials again, because the store has refused these: those in a file may have been replaced, and have no
-    /// time at which they end.
+    /// Fetches credentials again after a refusal: credentials in a file have no expiry, but may have been replaced.
     ///
-    /// - Returns: `nil` if there are no others.
+    /// - Returns: `nil` if there are no other credentials.
     func value(insteadOf refused: S3Credentials) async -> S3Credentials? {
         if current == refused, (try? await fetchOnce()) == nil { return nil }
         return current == refused ? nil : current

@@ -1,6 +1,6 @@
 import PostcardFoundation
 
-/// Why a request to an object store failed.
+/// The reason why a request to an object store failed.
 ///
 /// ```swift
 /// do {
@@ -15,38 +15,38 @@ public struct S3Error: PostcardError {
         /// The name of the code, such as `unreachable`.
         public let rawValue: String
 
-        /// Makes a code from its name. The name need not be a known one.
+        /// Makes a code from its name, which need not be a known one.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
-        /// The address is not that of a bucket or of an object store.
+        /// The address is not valid for a bucket or an object store.
         public static let unusableAddress = Code(rawValue: "unusable-address")
-        /// There are no credentials.
+        /// No credentials were found.
         public static let noCredentials = Code(rawValue: "no-credentials")
-        /// The settings from which credentials are read are wrong.
+        /// The settings of the credentials are invalid.
         public static let unusableCredentials = Code(rawValue: "unusable-credentials")
         /// The store does not answer.
         public static let unreachable = Code(rawValue: "unreachable")
-        /// The store answered with an error: ``S3Error/storeCode`` is its code.
+        /// The store responded with an error, whose code is ``S3Error/storeCode``.
         public static let refused = Code(rawValue: "refused")
-        /// The store's answer cannot be read.
+        /// The response of the store cannot be read.
         public static let unexpectedResponse = Code(rawValue: "unexpected-response")
-        /// The store does not do what several receivers on one bucket need.
+        /// The store lacks a feature that several receivers with one bucket need.
         public static let unusableStore = Code(rawValue: "unusable-store")
-        /// The clock of this machine differs from the store's.
+        /// The clocks of this machine and of the store differ.
         public static let clockSkew = Code(rawValue: "clock-skew")
-        /// A file is larger than any store accepts.
+        /// The file is larger than any store accepts.
         public static let fileTooLarge = Code(rawValue: "file-too-large")
     }
 
     /// The kind of error.
     public let code: Code
-    /// What happened, and where.
+    /// A sentence that says what happened, and where.
     public let message: String
-    /// What to do, or `nil` if nothing helps.
+    /// A sentence that says what to do; `nil` if nothing helps.
     public let advice: String?
-    /// The code that the store sent, such as `NoSuchBucket`; `nil` if the error is not the store's.
+    /// The code in the store's response, such as `NoSuchBucket`; `nil` if the error is not from the store.
     public let storeCode: String?
     /// The status of the response; `nil` if there was none.
     public let status: Int?
@@ -86,17 +86,17 @@ extension S3Error {
         S3Error(.unexpectedResponse, message, status: status)
     }
 
-    /// An object has another content than a moment ago.
+    /// Makes the error for an object whose content has changed.
     static func changed(_ address: String) -> S3Error {
         S3Error(.refused, "\(address) has changed.", storeCode: "PreconditionFailed", status: 412)
     }
 
-    /// An object is gone that was there a moment ago.
+    /// Makes the error for an object that has disappeared.
     static func missing(_ address: String) -> S3Error {
         S3Error(.refused, "\(address) is gone.", storeCode: "NoSuchKey", status: 404)
     }
 
-    /// An error that the store sent.
+    /// Makes the error for an error response of the store.
     static func refused(_ storeCode: String, _ message: String, status: Int, at address: String) -> S3Error {
         let text = message.isEmpty ? "" : ": \(message)"
         return S3Error(
@@ -112,14 +112,14 @@ extension S3Error {
             || [429, 500, 502, 503, 504].contains(status ?? 0)
     }
 
-    /// Whether the credentials have ended or were replaced.
+    /// Whether the credentials have expired or were replaced.
     var isOfCredentials: Bool { [.endedCredentials, .unknownKey].contains(cause) }
 
-    /// Whether the store has no room left.
+    /// Whether the store has no space left.
     var isFull: Bool { cause == .full || status == 507 }
 }
 
-/// What a code of an object store means ("Error responses" in the reference of Amazon S3, and what other stores add).
+/// The meaning of an error code ("Error responses" in the reference of Amazon S3, and codes of other stores).
 private enum StoreCause {
     case unknownKey, wrongSecret, notAllowed, endedCredentials, noBucket, wrongClock, otherRegion, busy, notImplemented
     case full, alteredBytes

@@ -1,20 +1,19 @@
 import PostcardFoundation
 
-/// An element of a response of the store.
+/// An XML element in a response of the store.
 struct XMLNode: Sendable {
     let name: String
     var text = ""
     var children: [XMLNode] = []
 
-    /// The text of the first child of the name.
+    /// The text of the first child with a name.
     func text(of name: String) -> String? { children.first { $0.name == name }?.text }
 
-    /// Reads a document's elements and their text, without attributes. The bodies come from a store that the operator
-    /// has chosen.
+    /// Parses the elements of a document and their text, without attributes.
     ///
-    /// Foundation's parser would load libxml2, and ICU with it, into every program that uses this module.
+    /// Foundation's parser would load libxml2 and ICU into every program that uses this module.
     ///
-    /// - Returns: `nil` if the bytes are not XML in UTF-8, or have a document type, or more than 64 levels.
+    /// - Returns: `nil` if the bytes are not XML in UTF-8, contain a document type, or have more than 64 levels.
     static func root(of bytes: some Sequence<UInt8>) -> XMLNode? {
         var reader = XMLReader(rest: Array(bytes)[...])
         while reader.root == nil {
@@ -27,9 +26,9 @@ struct XMLNode: Sendable {
 private struct XMLReader {
     static let maximumDepth = 64
 
-    /// The bytes that are not read yet.
+    /// The unread bytes of the document.
     var rest: ArraySlice<UInt8>
-    /// The elements around them, each with its name as it was written and its text.
+    /// The open elements, outermost first, each with its name as written and its text.
     private var open: [(name: ArraySlice<UInt8>, text: [UInt8], node: XMLNode)] = []
     private(set) var root: XMLNode?
 
@@ -38,7 +37,7 @@ private struct XMLReader {
         skip("\u{FEFF}")
     }
 
-    /// - Returns: Whether a tag, a text or something else could be read.
+    /// - Returns: Whether a tag, a text or another item could be read.
     mutating func readNext() -> Bool {
         if skip("<!--") { return through("-->") != nil }
         if skip("<?") { return through("?>") != nil }
@@ -70,7 +69,7 @@ private struct XMLReader {
         rest = rest[(end + 1)...]
         let name = tag.prefix { !Self.isSpace($0) && $0 != UInt8(ascii: "/") }
         guard let first = name.first, first != UInt8(ascii: "!") else { return false }
-        // A name may have a prefix of a namespace.
+        // A name may have a namespace prefix.
         let local = name.split(separator: UInt8(ascii: ":")).last ?? name
         open.append((name, [], XMLNode(name: String(streamSafe: local))))
         return tag.last != UInt8(ascii: "/") || close(name)
@@ -84,7 +83,7 @@ private struct XMLReader {
         return true
     }
 
-    /// Skips a text, if it is next.
+    /// Skips a text if it comes next.
     @discardableResult
     private mutating func skip(_ text: String) -> Bool {
         guard rest.starts(with: text.utf8) else { return false }
@@ -92,7 +91,7 @@ private struct XMLReader {
         return true
     }
 
-    /// What is before a text, which is skipped; `nil` if it does not follow.
+    /// Reads the bytes before a text, and skips the text; `nil` if the text is missing.
     private mutating func through(_ text: String) -> ArraySlice<UInt8>? {
         var end = rest.startIndex
         while end < rest.endIndex {
@@ -107,7 +106,7 @@ private struct XMLReader {
 
     private static func isSpace(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0D].contains(byte) }
 
-    /// - Returns: `false` if a reference in the text is unknown.
+    /// - Returns: `false` if the text contains an unknown reference.
     private mutating func appendDecoded(_ text: ArraySlice<UInt8>) -> Bool {
         let pieces = text.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
         open[open.count - 1].text += pieces[0]
@@ -121,13 +120,13 @@ private struct XMLReader {
     }
 }
 
-/// Times as stores write them.
+/// Parses times in the formats of stores.
 enum StoreTime {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Reads a field such as `Date` (RFC 9110 §5.6.7), in the only format that may be sent.
+    /// Parses the value of a field such as `Date` (RFC 9110 §5.6.7), in the only format that may be sent.
     static func date(ofField text: String) -> Date? {
         let words = text.split(separator: " ")
         guard words.count == 6, words[5] == "GMT", let month = months.firstIndex(of: String(words[2])) else {
@@ -137,7 +136,7 @@ enum StoreTime {
         return date(of: "\(words[3])-\(number < 10 ? "0" : "")\(number)-\(words[1])T\(words[4])Z")
     }
 
-    /// Reads a time of a listing, such as `2026-11-25T01:02:03.123Z`.
+    /// Parses a time in a listing, such as `2026-11-25T01:02:03.123Z`.
     static func date(of text: some StringProtocol) -> Date? {
         let text = String(text)
         let style = Date.ISO8601FormatStyle(includingFractionalSeconds: text.contains("."))

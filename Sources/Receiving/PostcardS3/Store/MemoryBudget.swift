@@ -1,14 +1,12 @@
 import NIOCore
 import Synchronization
 
-/// The memory for bytes that wait to be sent to the object store, in blocks that all uploads share. Uploads that find
-/// no free block wait in the order of their requests.
+/// The memory for bytes that wait to be sent to the object store, in blocks that uploads share and wait for in order.
 ///
-/// The memory of a block is reused and not freed: if pieces of this size are freed and allocated, glibc keeps much more
-/// memory than is in use.
+/// Blocks are reused and not freed, because glibc would keep much more memory than is in use.
 ///
-/// A client may be slow to fill a block. If other uploads wait, the uploads that have had a block for longest are asked
-/// to give it back. They then store the bytes that they have gathered.
+/// A slow client takes long to fill a block. If other uploads wait, the uploads that have had a block for longest are
+/// asked to give it back, and then store the gathered bytes.
 final class MemoryBudget: Sendable {
     private struct Gathering {
         let since: ContinuousClock.Instant
@@ -17,7 +15,7 @@ final class MemoryBudget: Sendable {
 
     private struct State {
         var free: Int
-        /// The memory of blocks that were given back, for reuse.
+        /// The memory of blocks that were given back.
         var spare: [ByteBuffer] = []
         var waiting: [(id: Int, continuation: CheckedContinuation<Bool, Never>)] = []
         var lastID = 0
@@ -40,7 +38,7 @@ final class MemoryBudget: Sendable {
         self.surroundings = surroundings
     }
 
-    /// A block. It is given back when the last reference to it is released.
+    /// A block of memory, which is given back when the last reference to this object is released.
     final class Block: Sendable {
         private let id: Int
         private let budget: MemoryBudget
@@ -52,8 +50,8 @@ final class MemoryBudget: Sendable {
             self.memory = Mutex(memory)
         }
 
-        /// The bytes that were written to the block. Keep the block while you use them: after the block is released,
-        /// other uploads write to its memory, and must first copy that memory if these bytes are still in use.
+        /// The bytes that were written to the block. Keep the block while you use the bytes: otherwise other uploads
+        /// write to its memory, which is copied first if these bytes are still in use.
         var bytes: ByteBuffer { memory.withLock { $0 } }
 
         var count: Int { memory.withLock { $0.readableBytes } }
@@ -65,8 +63,7 @@ final class MemoryBudget: Sendable {
             }
         }
 
-        /// From now on the block is not reclaimed, because its bytes are being sent. That takes only as long as the
-        /// store needs.
+        /// Protects the block from being reclaimed, because sending its bytes does not depend on the client.
         func isSending() { budget.forget(id) }
 
         deinit {
@@ -74,10 +71,9 @@ final class MemoryBudget: Sendable {
         }
     }
 
-    /// Waits for a turn, and keeps it while the work runs. At most as many pieces of work run at once as there are
-    /// blocks.
+    /// Runs a closure with a block's worth of memory reserved. Waits until a block is free.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled while it waits, and errors of the work.
+    /// - Throws: `CancellationError` if the task is cancelled while it waits, and the errors of the closure.
     func withBlock<Value>(_ work: () async throws -> Value) async throws -> Value {
         let block = try await take {}
         block.isSending()
@@ -87,7 +83,7 @@ final class MemoryBudget: Sendable {
 
     /// Waits for a free block.
     ///
-    /// - Parameter reclaim: Called if the block is not being sent after a while and other uploads wait for a block.
+    /// - Parameter reclaim: Called if other uploads wait, and this block is still not being sent after a while.
     /// - Throws: `CancellationError` if the task is cancelled.
     func take(reclaim: @escaping @Sendable () -> Void) async throws -> Block {
         let id = state.withLock { state in
@@ -122,7 +118,7 @@ final class MemoryBudget: Sendable {
     }
 
     private func forget(_ id: Int) {
-        // The entry is released outside of the lock.
+        // The entry is released outside the lock.
         let gathering = state.withLock { $0.gathering.removeValue(forKey: id) }
         withExtendedLifetime(gathering) {}
     }
@@ -130,7 +126,7 @@ final class MemoryBudget: Sendable {
     private func giveBack(_ id: Int, _ memory: ByteBuffer) {
         forget(id)
         var memory = memory
-        // The memory is not cleared, because a request that has just ended may still use the bytes.
+        // The memory is not cleared, because a request that has just ended may still use its bytes.
         memory.moveReaderIndex(to: 0)
         memory.moveWriterIndex(to: 0)
         let next: CheckedContinuation<Bool, Never>? = state.withLock { [memory] state in
@@ -153,13 +149,13 @@ final class MemoryBudget: Sendable {
         Task(executorPreference: surroundings.executor) { [self] in await reclaim() }
     }
 
-    /// Reclaims as many blocks as other uploads wait for, until no upload waits.
+    /// Reclaims a block for each waiting upload, until no upload waits.
     private func reclaim() async {
         while true {
             do {
                 try await surroundings.sleep(patience / 2)
             } catch {
-                // Without the pauses, this would keep a processor busy.
+                // Without pauses, the loop would keep a processor busy.
                 return state.withLock { $0.isReclaiming = false }
             }
             let now = surroundings.now()
@@ -172,13 +168,13 @@ final class MemoryBudget: Sendable {
                 return slow.sorted { $0.since < $1.since }.prefix(state.waiting.count).map(\.reclaim)
             }
             guard let asked else { return }
-            // Called outside of the lock, because the closures give blocks back.
+            // The closures are called outside the lock, because they give blocks back.
             for reclaim in asked { reclaim() }
         }
     }
 }
 
-/// Bytes that are gathered for one request: a few in memory of their own, and more in a block of the budget.
+/// Bytes that are gathered for one request: a few in separate memory, or more in a block of the budget.
 struct GatheredBytes: Sendable {
     private var few = ByteBuffer()
     private var block: MemoryBudget.Block?
@@ -192,7 +188,7 @@ struct GatheredBytes: Sendable {
 
     var count: Int { few.readableBytes + (block?.count ?? 0) }
 
-    /// Adds as many of the bytes as there is room for.
+    /// Adds as many of the bytes as fit.
     ///
     /// - Parameters:
     ///   - maximum: The maximum number of gathered bytes.
@@ -206,22 +202,22 @@ struct GatheredBytes: Sendable {
         return .added
     }
 
-    /// The number of bytes that fit in the block; `nil` without a block.
+    /// The number of further bytes that fit in the block; `nil` without a block.
     func room(upTo maximum: Int) -> Int? { block.map { maximum - $0.count } }
 
-    /// Moves the bytes into a block, which has room for more.
+    /// Moves the bytes to a block, in which more bytes fit.
     mutating func hold(_ block: MemoryBudget.Block) {
         block.write(few)
         few = ByteBuffer()
         self.block = block
     }
 
-    /// Notes that the bytes now wait for the store and not for the client.
+    /// Notes that the bytes are being sent to the store.
     func isSending() { block?.isSending() }
 
     /// Removes the bytes.
     ///
-    /// - Returns: The bytes, and their block, which must be kept until they are sent.
+    /// - Returns: The bytes, and their block, which must be kept until the bytes are sent.
     mutating func take() -> (bytes: ByteBuffer, block: MemoryBudget.Block?) {
         defer { self = GatheredBytes() }
         isSending()

@@ -4,10 +4,10 @@ import PostcardForm
 import PostcardStore
 import Synchronization
 
-/// Several objects in a row that are read as one file.
+/// Several consecutive objects that are read as one file.
 ///
-/// If small pieces are read in order, larger pieces are requested, because each request takes a while. This is done
-/// only for some files at a time, because the bytes that were read ahead stay in memory while a client reads slowly.
+/// If small pieces are read in order, larger pieces are requested, because each request is slow. Only some files at a
+/// time are read ahead, because their bytes stay in memory while a client reads slowly.
 final class ObjectFile: StoredFile {
     /// An object, and its offset in the file.
     struct Piece: Sendable {
@@ -23,7 +23,7 @@ final class ObjectFile: StoredFile {
     private let ahead = Mutex<(offset: Int64, bytes: ByteBuffer)>((0, ByteBuffer()))
     private let place: ReadingAhead.Place?
 
-    /// The minimum number of bytes in a request, if pieces are read in order.
+    /// The minimum size of a request while pieces are read in order, in bytes.
     private static let blockBytes = 1 << 20
 
     init(_ objects: ObjectStore, _ pieces: [Piece]) {
@@ -65,14 +65,14 @@ final class ObjectFile: StoredFile {
         }
         let wanted = block.getSlice(at: block.readerIndex, length: Int(end - blockStart)) ?? ByteBuffer()
         if place != nil { ahead.withLock { [block] in $0 = (blockStart, block) } }
-        // Most reads are not copied.
+        // Most reads return the bytes without copying.
         guard result.readableBytes > 0 else { return wanted }
         result.writeImmutableBuffer(wanted)
         return result
     }
 }
 
-/// Turns errors of requests into errors of a store.
+/// Turns errors of requests into `UploadStoreError`.
 func storing<Value>(_ body: () async throws -> Value) async throws -> Value {
     do {
         return try await body()
@@ -82,18 +82,18 @@ func storing<Value>(_ body: () async throws -> Value) async throws -> Value {
     }
 }
 
-/// Reads an object from its beginning to its end, to compute its digest and to get its first bytes.
+/// The digest and the first bytes of an object that is read completely.
 struct ObjectReading {
     private var hash = SHA256()
     private(set) var firstBytes: [UInt8] = []
 
-    /// The number of bytes in one request.
+    /// The number of bytes in each request.
     private static let blockBytes: Int64 = 4 << 20
 
-    /// Reads an object to its end, for its digest and its first bytes.
+    /// Reads an object completely, for its digest and its first bytes.
     ///
     /// - Throws: ``S3Error`` with status 412 if the object's content has changed, and with status 404 if the object is
-    ///   gone or shorter than its head says.
+    ///   missing or shorter than in its head.
     mutating func read(_ key: String, _ head: ObjectHead, from objects: ObjectStore) async throws {
         var position: Int64 = 0
         while position < head.size {
@@ -111,12 +111,11 @@ struct ObjectReading {
     var sha256: String { hash.finalize().hexadecimal }
 }
 
-/// Limits the number of files that are read ahead. Each holds up to 2 MiB: the current block, and the next block while
-/// it arrives.
+/// Limits the number of files that are read ahead, of which each uses up to 2 MiB: two blocks.
 final class ReadingAhead: Sendable {
     private let free = Atomic(16)
 
-    /// A place for a file that is read ahead. It is given back when the last reference is released.
+    /// The permission to read a file ahead, which is given back when the last reference to this object is released.
     final class Place: Sendable {
         private let all: ReadingAhead
 
@@ -129,7 +128,7 @@ final class ReadingAhead: Sendable {
         }
     }
 
-    /// - Returns: `nil` if there is no free place.
+    /// - Returns: `nil` if too many files are already read ahead.
     func place() -> Place? {
         guard free.subtract(1, ordering: .relaxed).newValue >= 0 else {
             free.add(1, ordering: .relaxed)

@@ -7,12 +7,12 @@ enum ObjectName {
     static let keys = "keys/"
     static let unfinished = S3Bucket.secretFolder
     static let probes = "probes/"
-    /// The folder of files that clients post to the bucket, until they are records.
+    /// The folder of files that clients send directly to the bucket, until the files become records.
     static let arriving = "arriving/"
 
     // MARK: - Records
 
-    /// The key of a record. Listings are in the order of keys, and the newest record has the first key.
+    /// The key of a record. Listings are in the order of keys, so the newest record must have the first key.
     static func record(_ id: UploadID) -> String { records + UploadID.inverted(id.text) }
 
     static func id(ofRecord key: String) -> UploadID? {
@@ -22,7 +22,7 @@ enum ObjectName {
 
     // MARK: - Files
 
-    /// The folder of an upload's files. Its name is the random part of the upload's identifier, because the time in the
+    /// The folder of an upload's files, named after the random part of the upload's identifier, because the time in the
     /// identifier is chosen at the commit.
     static func folder(of id: UploadID) -> String { "\(files)\(id.randomText)/" }
 
@@ -31,11 +31,11 @@ enum ObjectName {
     /// The key of the app's answer to an upload.
     static func answer(to id: UploadID) -> String { folder(of: id) + "answer" }
 
-    /// The key of an object with bytes of a file that are set aside while the file arrives. Numbers begin at 0.
+    /// The key of an object with bytes of an incomplete file that were set aside to free memory. `number` begins at 0.
     static func aside(_ number: Int, ofFile key: String) -> String { "\(key).\(number)" }
     static func isAside(_ key: String) -> Bool { key.contains(".") }
 
-    /// The random part of the identifier of the upload that a file belongs to.
+    /// The random part of the identifier of a file's upload.
     static func randomText(ofFile key: String) -> Substring? {
         key.split(separator: "/").dropFirst().first
     }
@@ -44,11 +44,10 @@ enum ObjectName {
 
     static func folder(of digest: String) -> String { "\(keys)\(digest)/" }
 
-    /// The key of the object with the record of an idempotency key. After the record is deleted, the next generation is
-    /// used.
+    /// The key of the object with the record of an idempotency key. After a deletion, the next generation is used.
     static func key(_ digest: String, generation: Int) -> String { folder(of: digest) + padded(Int64(generation), 8) }
 
-    /// The generation in the name of a key's object; `nil` if there is none, or no next generation.
+    /// The generation in a key's object name; `nil` if there is none, or no next generation.
     static func generation(ofKey key: String) -> Int? {
         key.split(separator: "/").last.flatMap { Int32($0) }.flatMap { $0 < .max ? Int($0) : nil }
     }
@@ -57,7 +56,7 @@ enum ObjectName {
 
     static func folder(ofUnfinished id: String) -> String { "\(unfinished)\(id)/" }
     static func form(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "form" }
-    /// The key of the object with the result of the upload.
+    /// The key of the object with the outcome of an unfinished upload.
     static func end(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "end" }
 
     static func chunks(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "chunks/" }
@@ -66,7 +65,7 @@ enum ObjectName {
     }
     static func offset(ofChunk key: String) -> Int64? { number(in: "chunks", key) }
 
-    /// The folder of the objects with bytes that an empty chunk names.
+    /// The folder of separate objects with bytes of an unfinished upload, to which empty chunks refer.
     static func heldFolder(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "held/" }
     static func held(_ name: String, ofUnfinished id: String) -> String { heldFolder(ofUnfinished: id) + name }
 
@@ -76,7 +75,7 @@ enum ObjectName {
     }
     static func length(ofKey key: String) -> Int64? { number(in: "length", key) }
 
-    /// The identifier and the part of the upload that an object belongs to, such as `form` or `chunks`.
+    /// The identifier of the upload that an object belongs to, and the kind of object, such as `form` or `chunks`.
     static func unfinished(_ key: String) -> (id: Substring, part: Substring)? {
         let names = key.split(separator: "/")
         return names.count > 2 ? (names[1], names[2]) : nil
@@ -93,13 +92,13 @@ enum ObjectName {
 
     // MARK: - Texts
 
-    /// A random name that no other object has.
+    /// Returns a new random name.
     static func random(_ surroundings: Surroundings) -> String {
         var random = surroundings.generator
         return String(UploadID(milliseconds: 0, using: &random).randomText)
     }
 
-    /// Whether a text can be a name made by ``random(_:)``.
+    /// Whether a text looks like a name from ``random(_:)``.
     static func isRandom(_ text: some StringProtocol) -> Bool {
         UploadID(String(repeating: "0", count: 10) + text) != nil
     }

@@ -6,8 +6,8 @@ import Synchronization
 
 /// The objects below the prefix of a bucket.
 ///
-/// A request that could not be completed throws ``S3Error``. If the error is transient, the store may have carried out
-/// the request, or may still do so until the request's signature expires.
+/// Failed requests throw ``S3Error``. If the error is transient, the store may have carried out the request, or may
+/// still do so until the signature of the request expires.
 struct ObjectStore: Sendable {
     private let connection: S3Connection
     let readingAhead = ReadingAhead()
@@ -21,15 +21,14 @@ struct ObjectStore: Sendable {
     var endpoint: String { connection.endpoint }
     private var prefix: String { bucket.prefix }
 
-    /// The address of an object for messages. It does not contain the name of an unfinished upload.
+    /// The address of an object for messages, without the name of an unfinished upload.
     func address(of key: String) -> String { bucket.address(of: prefix + key) }
 
     // MARK: - Writing
 
-    /// Creates an object, if there is no object with the key.
+    /// Creates an object unless the key is in use.
     ///
-    /// - Parameter signed: The time of the signature. The store accepts the request for 15 minutes from then on.
-    ///   Defaults to the time of each try.
+    /// - Parameter signed: The time of the signature, valid for 15 minutes. Defaults to the time of each try.
     func create(
         _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], signed: Date? = nil
     ) async throws -> Creation {
@@ -44,7 +43,7 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// Writes an object. An existing object is replaced.
+    /// Writes an object, and replaces an existing object.
     ///
     /// - Parameter limit: The maximum time for the request. Defaults to the bucket's timeouts.
     func put(
@@ -65,7 +64,7 @@ struct ObjectStore: Sendable {
     /// Copies an object within the store.
     ///
     /// - Parameters:
-    ///   - etag: The ETag of the expected content: the store answers 412 if the content has changed.
+    ///   - etag: The ETag of the expected content. If the content has changed, the store responds with 412.
     ///   - metadata: The metadata fields of the copy.
     func copy(_ source: String, to key: String, ifMatching etag: String?, metadata: [String: String]) async throws {
         var request = putting(key, ByteBuffer(), metadata)
@@ -85,7 +84,7 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// Removes objects, several at once. Stops at the first error.
+    /// Removes objects, several at once. Stops after the first error.
     func delete(_ keys: [String]) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (index, key) in keys.enumerated() {
@@ -106,7 +105,7 @@ struct ObjectStore: Sendable {
     func head(_ key: String) async throws -> ObjectHead? {
         try await found {
             let response = try await connection.response(to: S3Request(method: .HEAD, key: prefix + key))
-            // A missing length must not count as 0: an empty object marks a deleted record or a free key.
+            // An unknown size must not count as 0, because an empty object marks a deleted record or an unused key.
             guard response.headers.first(name: "content-length").flatMap({ Int64($0) }) != nil else {
                 throw S3Error.unexpected(
                     "The answer to a HEAD of \(address(of: key)) does not say the object's size.",
@@ -116,12 +115,11 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// Reads an object; `nil` if there is none.
+    /// Reads an object; `nil` if it does not exist.
     ///
     /// - Parameters:
-    ///   - range: The bytes to read. Defaults to all of them.
-    ///   - etag: The ETag of the expected content: the store answers 412 if the content has changed. Defaults to any
-    ///     content.
+    ///   - range: The range of bytes to read. Defaults to all bytes.
+    ///   - etag: The ETag of the expected content. The store refuses other content with 412. Defaults to any content.
     func get(
         _ key: String, range: Range<Int64>? = nil, ifMatching etag: String? = nil
     ) async throws -> (head: ObjectHead, body: ByteBuffer)? {
@@ -130,7 +128,7 @@ struct ObjectStore: Sendable {
             if let etag { request.headers.append(("if-match", etag)) }
             if let range { request.headers.append(("range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")) }
             let response = try await connection.response(to: request)
-            // An empty object has no range.
+            // An empty object has no ranges.
             let isWhole = response.status != 206 && response.body.readableBytes > 0
             if let range, isWhole || response.body.readableBytes > range.count {
                 throw S3Error.unexpected("The store does not answer requests for a range.", status: response.status)
@@ -163,8 +161,8 @@ struct ObjectStore: Sendable {
     /// Lists objects in the order of their keys.
     ///
     /// - Parameters:
-    ///   - prefix: The prefix of their keys.
-    ///   - last: The key after which the listing begins. It need not exist.
+    ///   - prefix: The prefix of the keys.
+    ///   - last: The key after which the listing begins. The key need not exist.
     ///   - limit: The maximum number of objects, at most 1000.
     ///   - time: The maximum time for the request. Defaults to the bucket's timeouts.
     func list(
@@ -188,11 +186,11 @@ struct ObjectStore: Sendable {
             return ListedObject(key: String(key.dropFirst(self.prefix.count)), size: size, modified: modified)
         }
         let isTruncated = root.text(of: "IsTruncated") == "true"
-        // Callers treat objects that are not listed as removed.
+        // The error is thrown because callers treat objects that are not listed as removed.
         if isTruncated, objects.isEmpty {
             throw S3Error.unexpected("A listing of \(endpoint) has no entries, and says that there are more.")
         }
-        // Otherwise a loop over all pages would not end.
+        // Such a listing would make a loop over all pages endless.
         if isTruncated, let last, let end = objects.last?.key, end <= last {
             throw S3Error.unexpected(
                 "A listing behind \(address(of: last)) has nothing behind it, and says that there are more.")
@@ -246,8 +244,8 @@ struct ObjectStore: Sendable {
 
     /// Completes a multipart upload.
     ///
-    /// The answer may be lost, and the store no longer knows the upload if it is asked again. The size of the object
-    /// therefore decides: no other upload writes to its key.
+    /// If the response is lost, a retry fails because the store no longer knows the upload. The object's size then
+    /// shows whether it is complete, because no other upload writes to its key.
     func completeParts(of key: String, _ upload: String, _ tags: [String], size: Int64) async throws {
         var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
         for (index, tag) in tags.enumerated() {
@@ -273,14 +271,14 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// A multipart upload that is in progress, or was left behind.
+    /// A multipart upload that is in progress or abandoned.
     struct OpenParts: Sendable {
         let key: String
         let upload: String
         let begun: Date
     }
 
-    /// The first thousand multipart uploads of a prefix that are not complete.
+    /// The first thousand incomplete multipart uploads of a prefix.
     func openParts(_ prefix: String) async throws -> (parts: [OpenParts], time: Date) {
         let response = try await connection.response(
             to: S3Request(method: .GET, query: [("prefix", self.prefix + prefix), ("uploads", "")]))
@@ -297,10 +295,9 @@ struct ObjectStore: Sendable {
         return (parts, time)
     }
 
-    /// Signs a form for clients. The address of the store may differ from the address that this process uses.
+    /// Signs a form for clients. The URL of the store for clients may differ from the URL for this process.
     ///
-    /// - Returns: The URL, the signed fields, and the time at which the form expires, at the latest when the
-    ///   credentials expire.
+    /// - Returns: The URL, the signed fields, and the time at which the form expires, not later than the credentials.
     func signedForm(
         _ policy: PostPolicy, at date: Date
     ) async throws -> (url: String, fields: [(String, String)], expires: Date) {
@@ -309,14 +306,14 @@ struct ObjectStore: Sendable {
 
     /// Signs a PUT for clients.
     ///
-    /// - Returns: The URL, and the time at which its signature expires, at the latest when the credentials expire.
+    /// - Returns: The URL, and the time at which its signature expires, not later than the credentials.
     func signedPut(
         _ key: String, headers: [(String, String)], lifetime: Int, at date: Date
     ) async throws -> (url: String, expires: Date) {
         try await connection.signedPut(prefix + key, headers: headers, lifetime: lifetime, at: date)
     }
 
-    /// Makes a request with a signature of another time, to find out whether the store refuses it.
+    /// Whether the store refuses a request whose signature has a given time.
     func isRefusedIfSigned(at date: Date) async throws -> Bool {
         do {
             var request = S3Request(method: .GET)
@@ -330,10 +327,10 @@ struct ObjectStore: Sendable {
     }
 }
 
-/// The facts about an object that the store reports without its content.
+/// The facts about an object in the head of a response.
 struct ObjectHead: Sendable {
     let size: Int64
-    /// The ETag, which identifies the content, with its quotes.
+    /// The ETag, with its quotes, which identifies the content.
     let etag: String?
     let contentType: String?
     /// The metadata fields of the object, without `x-amz-meta-`, in lower case.
@@ -345,31 +342,30 @@ extension String {
     var unquoted: String { filter { $0 != "\"" } }
 }
 
-/// An object of a listing.
+/// An object in a listing.
 struct ListedObject: Sendable, Hashable {
     /// The key below the bucket's prefix.
     let key: String
     let size: Int64
-    /// The time at which the object was written, by the clock of the store.
+    /// The time at which the object was written, by the store's clock.
     let modified: Date
 
-    /// The range of valid sizes and offsets. No store keeps more in an object, and sums of these numbers do not
-    /// overflow.
+    /// The valid sizes and offsets, in bytes. Stores accept no larger objects, and sums cannot overflow.
     static let sizes: ClosedRange<Int64> = 0...(1 << 50)
 }
 
 /// A page of a listing.
 struct ObjectPage: Sendable {
     var objects: [ListedObject]
-    /// Whether more objects follow.
+    /// Whether the listing has more objects after this page.
     var isTruncated: Bool
-    /// The time of the listing, by the clock of the store.
+    /// The time of the listing, by the store's clock.
     var time: Date
 }
 
-/// The result of a request to create an object.
+/// The outcome of a request to create an object.
 enum Creation: Sendable {
     case created
-    /// The object already exists. An earlier try of the same request may have created it.
+    /// The object already exists. An earlier try of the same request may have created the object.
     case exists
 }

@@ -3,13 +3,12 @@ import NIOCore
 import PostcardForm
 import Synchronization
 
-/// Writes one file as an object: in one request if it has at most 8 MiB, or else in parts of 8 MiB.
+/// Writes a file as an object: in one request up to 8 MiB, or else in parts of 8 MiB.
 ///
-/// A part cannot be smaller, so bytes that arrive slowly would occupy memory as long as their client wants. If other
-/// uploads wait for memory, such bytes are stored in objects of their own, and read back when there are enough for a
-/// part.
+/// Parts have a minimum size, so the bytes of a slow client would stay in memory for long. If other uploads wait for
+/// memory, such bytes are set aside: stored in separate objects, and read back when there are enough for a part.
 final class ObjectWriter {
-    /// The object store; `nil` if the file is only hashed.
+    /// The object store; `nil` if only the digest is computed.
     private let objects: ObjectStore?
     private let key: String
     private let metadata: [String: String]
@@ -24,7 +23,7 @@ final class ObjectWriter {
     /// The maximum number of parts in flight.
     private static let maximumSending = 4
     private static let maximumParts = 10_000
-    /// The maximum number of bytes that are read back at once.
+    /// The maximum number of bytes read back in one request.
     private static let readBytes = 1 << 20
 
     init(_ objects: ObjectStore?, _ key: String, metadata: [String: String], _ budget: MemoryBudget) {
@@ -56,7 +55,7 @@ final class ObjectWriter {
             case .needsBlock:
                 try await takeBlock()
             case .isFull:
-                // The bytes that were set aside come first.
+                // Bytes that were set aside come before those in memory.
                 if gathering.asideBytes > 0 {
                     gathering.setAside()
                 } else {
@@ -70,10 +69,10 @@ final class ObjectWriter {
         gathering.hold(try await budget.take { [weak gathering] in gathering?.setAside() })
     }
 
-    /// Reads back the bytes that were set aside, and sends them as parts, except for the last bytes.
+    /// Reads bytes back from separate objects, and sends them as parts. The last bytes stay in memory.
     private func readBack() async throws {
         guard let objects else { return }
-        // Kept until all bytes are read back, so that `cancel()` removes the objects after an error.
+        // The set-aside objects are remembered until all bytes are read back, so that `cancel()` can remove them.
         var aside = gathering.beginReadingBack()
         defer { gathering.endReadingBack(keeping: aside) }
         var pieces: [ObjectFile.Piece] = []
@@ -86,7 +85,7 @@ final class ObjectWriter {
         let partBytes = objects.surroundings.partBytes
         var offset: Int64 = 0
         while offset < file.size {
-            // The block is taken first, so that an upload that waits for a block does not hold bytes that it has read.
+            // The block is taken first, so that an upload that waits for a block keeps no read bytes in memory.
             guard let room = gathering.room(upTo: partBytes) else {
                 try await takeBlock()
                 continue
@@ -103,7 +102,7 @@ final class ObjectWriter {
         for piece in pieces { try? await objects.delete(piece.key) }
     }
 
-    /// Sends the bytes in memory as a part, unless they have been set aside in the meantime.
+    /// Sends the gathered bytes as a part, unless they were set aside meanwhile.
     private func sendPart(_ take: (Gathering) -> (ByteBuffer, MemoryBudget.Block?)?) async throws {
         guard let objects else { return }
         let upload = if let parts { parts } else { try await objects.beginParts(key, metadata: metadata) }
@@ -122,11 +121,11 @@ final class ObjectWriter {
             })
     }
 
-    /// Waits until the object is stored.
+    /// Waits until the whole object is stored.
     func finish() async throws -> (size: Int64, sha256: String) {
         let result = (size: size, sha256: hash.finalize().hexadecimal)
         guard let objects, size > 0 else { return result }
-        // From here on the upload waits for the store, and not for the client.
+        // From now on, the upload waits for the store and not for the client.
         gathering.beginSending()
         while gathering.asideBytes > 0 { try await readBack() }
         if let upload = parts {
@@ -142,7 +141,7 @@ final class ObjectWriter {
         return result
     }
 
-    /// Gives up the object, and removes everything that was stored of it.
+    /// Removes everything that was stored of the object.
     func cancel() async {
         for task in sending { task.cancel() }
         for task in sending { _ = try? await task.value }
@@ -162,10 +161,10 @@ final class ObjectWriter {
 }
 
 extension ObjectWriter {
-    /// The bytes of a file that are not in a part yet. They are in memory, and bytes before them may be in objects of
-    /// their own. The memory budget may move bytes there at any time, even while the upload waits for its client.
+    /// The bytes of a file that are not in a part yet: the latest in memory, and earlier ones in separate objects. The
+    /// memory budget may set bytes aside in such objects at any time, even while the upload waits for its client.
     fileprivate final class Gathering: Sendable {
-        /// Bytes that were set aside in an object of their own.
+        /// An object with bytes that were set aside to free memory.
         struct Aside: Sendable {
             let key: String
             let size: Int
@@ -190,10 +189,10 @@ extension ObjectWriter {
             self.key = key
         }
 
-        /// The number of bytes that are set aside.
+        /// The number of bytes that were set aside in separate objects.
         var asideBytes: Int { state.withLock { $0.aside.reduce(0) { $0 + $1.size } } }
 
-        /// Adds as many of the bytes as there is room for.
+        /// Adds as many of the bytes as fit.
         ///
         /// - Parameters:
         ///   - maximum: The maximum number of gathered bytes.
@@ -202,7 +201,7 @@ extension ObjectWriter {
             state.withLock { $0.gathered.add(&bytes, upTo: maximum, free: free) }
         }
 
-        /// The number of bytes that fit in the block; `nil` without a block.
+        /// The number of further bytes that fit in the block; `nil` without a block.
         func room(upTo maximum: Int) -> Int? { state.withLock { $0.gathered.room(upTo: maximum) } }
 
         func hold(_ block: MemoryBudget.Block) {
@@ -212,7 +211,7 @@ extension ObjectWriter {
             }
         }
 
-        /// Takes the bytes if their number is still the expected one, and no bytes are set aside before them.
+        /// Removes and returns the bytes if they have the expected size and no earlier bytes were set aside.
         func takeWhole(_ size: Int) -> (ByteBuffer, MemoryBudget.Block?)? {
             state.withLock { state in
                 guard state.gathered.count == size, state.aside.isEmpty else { return nil }
@@ -222,7 +221,7 @@ extension ObjectWriter {
 
         func takeAll() -> (ByteBuffer, MemoryBudget.Block?) { state.withLock { $0.gathered.take() } }
 
-        /// Moves the bytes to an object of their own, and gives the block back after they are stored.
+        /// Sets the bytes aside: stores them in a separate object, and then gives their block back.
         func setAside() {
             state.withLock { state in
                 guard !state.isSending, !state.isReadingBack else { return }
@@ -242,7 +241,7 @@ extension ObjectWriter {
             state.aside.append(Aside(key: name, size: bytes.readableBytes, storing: storing))
         }
 
-        /// Notes that the upload now waits for the store.
+        /// Notes that the upload now waits for the store and not for the client.
         func beginSending() {
             state.withLock { state in
                 state.isSending = true
@@ -250,10 +249,10 @@ extension ObjectWriter {
             }
         }
 
-        /// - Returns: The bytes that were set aside. They must be gathered again before all later bytes.
+        /// - Returns: The set-aside objects. Their bytes must be gathered again before all later bytes.
         func beginReadingBack() -> [Aside] {
             state.withLock { state in
-                // The bytes in memory follow those that are already set aside.
+                // The bytes in memory come after those that were already set aside.
                 setAside(&state)
                 state.isReadingBack = true
                 defer { state.aside = [] }
@@ -261,7 +260,7 @@ extension ObjectWriter {
             }
         }
 
-        /// - Parameter aside: The objects that were not read back.
+        /// - Parameter aside: The set-aside objects that were not read back.
         func endReadingBack(keeping aside: [Aside]) {
             state.withLock { state in
                 state.isReadingBack = false
@@ -269,7 +268,7 @@ extension ObjectWriter {
             }
         }
 
-        /// - Returns: The objects with bytes that were set aside, to be removed.
+        /// - Returns: The set-aside objects, which must be removed.
         func giveUp() -> [Aside] {
             state.withLock { state in
                 state.isSending = true

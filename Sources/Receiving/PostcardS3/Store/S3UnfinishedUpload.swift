@@ -36,18 +36,18 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     public var expires: Date { facts.expires }
     public var progress: UnfinishedUploadProgress { state.withLock { $0.progress } }
 
-    /// The number of bytes of the upload that are stored, as far as this receiver knows.
+    /// The number of stored bytes of the upload, as far as this receiver knows.
     var offset: Int64 {
         if case .unfinished(let offset) = progress { offset } else { 0 }
     }
 
-    /// Asks the object store for the progress.
+    /// Asks the object store for the progress of the upload.
     ///
     /// - Throws: `UploadStoreError` if the object store fails.
     public func durableProgress() async throws -> UnfinishedUploadProgress {
         let progress = try await storing { try await current() }
         return state.withLock { state in
-            // Another request may have asked later and have newer information.
+            // A concurrent request may have newer information.
             if progress.isLater(than: state.progress) { state.progress = progress }
             return state.progress
         }
@@ -56,14 +56,14 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     private func current() async throws -> UnfinishedUploadProgress {
         guard progress != .gone else { return .gone }
         let known = offset
-        // Listed before the end is read: bytes are only removed after the end is stored. If there is no end, the
-        // listing therefore has all bytes that were stored before.
+        // The chunks are listed before the end is read, because bytes are only removed after the end is stored. Without
+        // an end, the listing therefore contains all bytes that were stored before.
         let listing = try await objects.listing()
         switch try await objects.end() {
         case .discarded: return .gone
         case .finished(let response):
             if let record = response.record, try await store.keys.state(of: record) != .live {
-                // Nothing of a deleted record may remain.
+                // Unfinished data of a deleted record must not remain.
                 try await objects.discard()
                 return .gone
             }
@@ -72,7 +72,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
             if let length = listing.length {
                 state.withLock { $0.length = min($0.length ?? length, length) }
             }
-            // The client was told that these bytes are stored, so it cannot be asked for them again.
+            // The client may have discarded bytes that were reported as stored, so they cannot be requested again.
             guard let offset = try await objects.end(of: listing.chunks) else { return .gone }
             guard offset >= known else {
                 throw UploadStoreError(.unavailable, "The object store does not list what was stored.")
@@ -101,7 +101,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     public func openContent() async throws -> any StoredFile {
         let pieces = try await storing { try await objects.pieces(of: objects.listing().chunks) }
         let file = ObjectFile(store.objects, pieces)
-        // While another receiver removes the chunks, the listing may only have the last ones.
+        // While another receiver removes the chunks, the listing may lack the first ones.
         let isWhole =
             zip(pieces, pieces.dropFirst()).allSatisfy { $0.end == $1.offset } && pieces.first?.offset ?? 0 == 0
         guard isWhole, file.size == offset else {
@@ -112,11 +112,11 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
         return file
     }
 
-    /// Stores the response, which is kept until the upload expires, and removes the bytes.
+    /// Stores the response until the upload expires, and removes the bytes of the upload.
     ///
     /// - Parameters:
     ///   - response: The response for a client that asks again.
-    ///   - options: If no responses are kept, the upload is discarded. Any other maximum is not honored, because no
+    ///   - options: If the options keep no responses, the upload is discarded. Any other maximum is ignored, because no
     ///     receiver counts the responses of all receivers.
     public func finish(with response: FinalResponse, options: UnfinishedUploadOptions) async throws {
         guard options.maximumKeptResponses > 0 else { return try await discard() }
@@ -138,7 +138,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
 }
 
 extension UnfinishedUploadProgress {
-    /// Whether an upload can go from the other state to this one.
+    /// Whether an upload can change from the other state to this one.
     fileprivate func isLater(than other: UnfinishedUploadProgress) -> Bool {
         switch (self, other) {
         case (.unfinished(let offset), .unfinished(let earlier)): offset > earlier
@@ -148,7 +148,7 @@ extension UnfinishedUploadProgress {
     }
 }
 
-/// The unfinished uploads in use by this receiver's requests, which share one object for each upload.
+/// The unfinished uploads that this receiver's requests use. Requests for the same upload share one object.
 final class UnfinishedTable: Sendable {
     private struct Reference {
         weak var upload: S3UnfinishedUpload?
@@ -158,7 +158,7 @@ final class UnfinishedTable: Sendable {
 
     subscript(_ id: ResumptionID) -> S3UnfinishedUpload? { references.withLock { $0[id]?.upload } }
 
-    /// Adds an upload, if there is no upload with its identifier.
+    /// Adds an upload unless its identifier is in use.
     ///
     /// - Returns: The upload with the identifier.
     func add(_ upload: S3UnfinishedUpload) -> S3UnfinishedUpload {
@@ -184,7 +184,7 @@ extension S3UploadStore: ResumableUploadStore {
         return unfinished.add(upload)
     }
 
-    /// An empty list: uploads only count for the receivers that append to them.
+    /// An empty list, because uploads only count for the receivers that append to them.
     public func unfinishedUploads() async throws -> [S3UnfinishedUpload] { [] }
 
     public func unfinishedUpload(_ id: ResumptionID) async throws -> S3UnfinishedUpload? {

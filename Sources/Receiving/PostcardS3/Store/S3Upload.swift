@@ -6,25 +6,24 @@ public import PostcardStore
 
 /// An upload that an ``S3UploadStore`` is storing.
 ///
-/// Bytes are gathered up to 8 MiB, and sent while the next bytes are gathered. A file of at most that size is stored in
-/// a single request.
+/// Up to 8 MiB are gathered, and sent while the next bytes are gathered. Smaller files are stored in one request.
 public final class S3Upload: PendingUpload {
     private let store: S3UploadStore
     private let key: UploadKey?
-    /// Whether the upload is stored. If its key already has a record, the upload is only compared with the record.
+    /// Whether the upload is stored. If its key already has a record, the upload is only compared with that record.
     let isKept: Bool
     public var isRepetition: Bool { !isKept }
-    /// The generation of the key for the record.
+    /// The generation of the upload's key: the number of earlier records under it that were deleted.
     private let generation: Int
-    /// The identifier with the time at which the upload began.
+    /// An identifier with the time at which the upload began.
     private let draft: UploadID
     private let begun: ContinuousClock.Instant
     private var files: [UploadRecord.FileHeader] = []
     private var contents: [(size: Int64, sha256: String)] = []
     private var writer: ObjectWriter?
-    /// The ETag of the object that the file was copied from.
+    /// The ETag of the object from which the file was copied.
     private var sourceTag: String?
-    /// The fields and files in the order of the form, set before the commit.
+    /// The fields and files in the order of the form, known at the commit.
     private var parts: [UploadRecord.Part] = []
     private var outcome = Outcome.open
 
@@ -32,7 +31,7 @@ public final class S3Upload: PendingUpload {
         case open
         /// The record was made, or certainly does not exist.
         case settled
-        /// A record that names the files may exist.
+        /// A record with the files may exist.
         case unknown
     }
 
@@ -64,10 +63,9 @@ public final class S3Upload: PendingUpload {
         self.writer = nil
     }
 
-    /// Adds a file whose content is already in an object. The object is copied within the store.
+    /// Adds a file by copying an object within the store.
     ///
-    /// The copy is read, and not the original object: not every store compares the ETag when it copies, and others may
-    /// be able to write to the original.
+    /// The digest is the copy's: others may write to the original, and not every store compares its ETag.
     func copyFile(from source: String, _ head: ObjectHead, name: String, filename: String) async throws {
         let contentType = head.contentType ?? MediaType.octetStream.value
         var reading = ObjectReading()
@@ -84,7 +82,7 @@ public final class S3Upload: PendingUpload {
                     try await reading.read(copy, copied, from: store.objects)
                 }
             } catch {
-                // The copy may be large, and the sweep waits for a day.
+                // The copy may be large, so it is removed without waiting a day for the sweep.
                 await remove([copy])
                 throw error
             }
@@ -112,7 +110,7 @@ public final class S3Upload: PendingUpload {
         fields: [UploadRecord.Field], parts: [UploadRecord.Part]
     ) async throws -> CommittedUpload {
         self.parts = parts
-        // After this time the sweep may remove the files. The signature of the commit has this time too.
+        // After this time, the sweep may remove the files. The signature of the commit therefore has the same time.
         guard begun.duration(to: store.objects.surroundings.now()) < S3UploadStore.maximumUploadTime else {
             throw UploadStoreError(.unavailable, "The upload took too long.", advice: "Send it again.")
         }
@@ -120,9 +118,9 @@ public final class S3Upload: PendingUpload {
         let committed = try await storing {
             if let key { return try await commit(fields, under: key, signed) }
             let record = newRecord(fields)
-            // Not even a refusal proves that there is no record: an earlier try may have made it.
+            // Even a refusal does not prove that there is no record, because an earlier try may have made it.
             outcome = .unknown
-            // If the object already exists, an earlier try of the request made it: no other upload uses the name.
+            // If the object exists, an earlier try of this request made it: no other upload uses its name.
             _ = try await store.objects.create(
                 ObjectName.record(record.id), record.jsonBuffer(), signed: signed)
             return CommittedUpload(record)
@@ -156,8 +154,8 @@ public final class S3Upload: PendingUpload {
                 }
                 known = nil
                 if let made = try await ownRecord(entry, fields, signed) { return CommittedUpload(made) }
-                // Another upload has the name, so no request of this upload can make a record under it. This is not set
-                // before the entry is read, because an earlier try of this commit may have made the record.
+                // Another upload has the name, so this upload cannot make a record under it. The outcome is set after
+                // the entry is read, because an earlier try of this commit may have made the record.
                 outcome = .open
             case .taken(let entry):
                 if entry.id.randomText == draft.randomText { return CommittedUpload(record(entry, fields)) }
@@ -167,11 +165,10 @@ public final class S3Upload: PendingUpload {
         }
     }
 
-    /// The record that an earlier try of the commit made, whose answer was lost; `nil` if another upload made the
-    /// record.
+    /// The record that a commit with a lost response has made; `nil` if another upload made the record.
     ///
-    /// - Throws: `UploadStoreError` if the record is already deleted. The record may have been this upload's, and the
-    ///   deletion removes its files: only a new upload gets new names.
+    /// - Throws: `UploadStoreError` if the record was already deleted. The deletion may remove the files of this
+    ///   upload, so only a new upload can succeed.
     private func ownRecord(
         _ entry: KeyEntry, _ fields: [UploadRecord.Field], _ signed: Date
     ) async throws -> UploadRecord? {
@@ -187,7 +184,7 @@ public final class S3Upload: PendingUpload {
     private func newRecord(_ fields: [UploadRecord.Field]) -> UploadRecord {
         let now = store.objects.bucket.clock()
         let milliseconds = store.identifiers.nextMilliseconds(now: Int64(now.timeIntervalSince1970 * 1000))
-        // Rounded to the second, as it is stored, so that a repetition can be compared with it.
+        // The time is stored in seconds, so it is rounded to be comparable in a repetition.
         let received = Date(timeIntervalSince1970: now.timeIntervalSince1970.rounded(.down))
         return record(draft.moved(to: milliseconds), received, fields)
     }
@@ -206,13 +203,13 @@ public final class S3Upload: PendingUpload {
     public func discard() async {
         await writer?.cancel()
         writer = nil
-        // If a record may exist, its files stay. If none exists, the sweep removes them.
+        // If a record may exist, its files stay. Files without a record are removed by the sweep.
         guard isKept, case .open = outcome else { return }
         outcome = .settled
         await remove(contents.indices.filter { contents[$0].size > 0 }.map { ObjectName.file($0, of: draft) })
     }
 
-    /// Removes objects, even if the client is gone. Stops at an error: the sweep removes the rest.
+    /// Removes objects, even if the client is disconnected. After an error, the sweep removes the others.
     private func remove(_ names: [String]) async {
         let objects = store.objects
         await objects.surroundings.evenIfCancelled { try? await objects.delete(names) }

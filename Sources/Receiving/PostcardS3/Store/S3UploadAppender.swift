@@ -4,19 +4,19 @@ import Synchronization
 
 /// Appends to an unfinished upload of an ``S3UploadStore``.
 ///
-/// Bytes are gathered up to 8 MiB, or for five seconds, and stored while the next bytes are gathered. A receiver that
-/// is killed loses the bytes that are not stored yet.
+/// Bytes are gathered up to 8 MiB or for five seconds, and stored while the next bytes are gathered. If the receiver is
+/// killed, bytes that are not stored yet are lost.
 ///
-/// A chunk is stored after all chunks before it, so an upload never has gaps between its chunks.
+/// A chunk is stored after all chunks before it, so that an upload never has gaps.
 public struct S3UploadAppender: UploadAppender {
     private let upload: S3UnfinishedUpload
     private let isRevertible: Bool
-    /// A random name that distinguishes the chunks of this appender from those of others.
+    /// A random name that marks the chunks of this appender.
     private let name: String
     private let chunks: ChunkGathering
-    /// Writes revertible bytes to an object of their own, if there are many.
+    /// Writes bytes that may still be reverted to a separate object, if there are many.
     private var held: ObjectWriter?
-    /// The first failure. After it, no bytes may be stored, because some before them are missing.
+    /// The first failure. Afterwards, no bytes may be stored, because earlier bytes are missing.
     private var failure: (any Error)?
     public private(set) var offset: Int64
 
@@ -47,7 +47,7 @@ public struct S3UploadAppender: UploadAppender {
             case .needsBlock:
                 chunks.hold(try await upload.store.budget.take { [weak chunks] in chunks?.send() })
             case .isFull:
-                // At most one chunk is in flight while the next is gathered.
+                // At most one chunk is stored while the next is gathered.
                 try await chunks.stored()
                 chunks.send()
             }
@@ -83,7 +83,7 @@ public struct S3UploadAppender: UploadAppender {
         }
     }
 
-    /// Makes revertible bytes a part of the upload, with an empty chunk that names their object.
+    /// Adds the bytes in the object of `held` to the upload, as an empty chunk with the object's name.
     private mutating func showHeld() async throws {
         guard let writer = held else { return }
         let size = try await writer.finish().size
@@ -111,7 +111,7 @@ public struct S3UploadAppender: UploadAppender {
             try await storing { try await body(&self) }
         } catch {
             failure = error
-            // No later request can continue with these bytes.
+            // No later request can continue with these bytes, so they are removed.
             await held?.cancel()
             held = nil
             throw error
@@ -119,15 +119,14 @@ public struct S3UploadAppender: UploadAppender {
     }
 }
 
-/// The bytes that are not stored yet. The memory budget may ask for them to be stored at any time, even while the
-/// appender waits for its client.
+/// The bytes that are not stored yet. The memory budget may store them at any time, even while the client is slow.
 private final class ChunkGathering: Sendable {
     private struct State {
         /// The offset of the gathered bytes in the upload.
         var start: Int64
         var gathered = GatheredBytes()
         var lastSent: ContinuousClock.Instant
-        /// The last chunk that is being stored. It is stored after all chunks before it.
+        /// The latest chunk that is being stored, after all earlier chunks.
         var sending: Task<Void, any Error>?
     }
 
@@ -136,9 +135,9 @@ private final class ChunkGathering: Sendable {
     private let state: Mutex<State>
 
     private let surroundings: Surroundings
-    /// The maximum size of a chunk.
+    /// The maximum size of a chunk, in bytes.
     private var chunkBytes: Int { surroundings.partBytes }
-    /// The maximum time for which bytes are gathered while more arrive.
+    /// How long bytes are gathered at most while more arrive.
     private static let maximumDelay = Duration.seconds(5)
 
     init(_ upload: S3UnfinishedUpload, _ name: String, at offset: Int64) {
@@ -151,10 +150,10 @@ private final class ChunkGathering: Sendable {
 
     var start: Int64 { state.withLock { $0.start } }
 
-    /// Whether the gathered bytes have waited for the maximum time.
+    /// Whether the bytes have been gathered for longer than the maximum time.
     var isLate: Bool { state.withLock { $0.lastSent.duration(to: surroundings.now()) > Self.maximumDelay } }
 
-    /// Adds as many of the bytes as there is room for.
+    /// Adds as many of the bytes as fit.
     ///
     /// - Parameter free: The maximum number of gathered bytes without a block.
     func add(_ bytes: inout ByteBuffer, free: Int) -> GatheredBytes.Addition {
@@ -163,7 +162,7 @@ private final class ChunkGathering: Sendable {
 
     /// Adds all of the bytes if they fit without a block.
     ///
-    /// - Returns: Whether they were added.
+    /// - Returns: Whether the bytes were added.
     func addSmall(_ bytes: ByteBuffer, free: Int) -> Bool {
         state.withLock { state in
             guard state.gathered.count + bytes.readableBytes <= free else { return false }
@@ -182,7 +181,7 @@ private final class ChunkGathering: Sendable {
         state.withLock { $0.gathered.hold(block) }
     }
 
-    /// Moves the start behind bytes that are stored in another way.
+    /// Advances the start past bytes that are stored in another way.
     ///
     /// - Returns: The new start.
     func skip(_ count: Int64) -> Int64 {
@@ -200,7 +199,7 @@ private final class ChunkGathering: Sendable {
             let (offset, earlier) = (state.start, state.sending)
             let (body, block) = state.gathered.take()
             state.start += Int64(body.readableBytes)
-            // Not a child of the request's task, which is cancelled when the client disconnects.
+            // A child of the request's task would be cancelled when the client disconnects.
             state.sending = Task(executorPreference: surroundings.executor) { [upload, name] in
                 defer { withExtendedLifetime(block) {} }
                 try await earlier?.value

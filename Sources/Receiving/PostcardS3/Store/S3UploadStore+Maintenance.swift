@@ -8,7 +8,7 @@ extension S3UploadStore {
 
     public var sweepInterval: Duration { .seconds(3600) }
 
-    /// Two seconds. Each time, one request is made to the object store.
+    /// Two seconds. Following the store costs one request each time.
     public var followingInterval: Duration? { .seconds(2) }
 
     /// Checks that an upload could begin, by writing a small object within five seconds.
@@ -22,7 +22,7 @@ extension S3UploadStore {
         }
     }
 
-    /// The records that were stored, among the last thousand that were stored or deleted. A single request lists them.
+    /// The stored records among the last thousand records that were stored or deleted, from a single request.
     public func newestRecords() async throws -> NewestRecords {
         let page = try await storing { try await objects.list(ObjectName.records, within: .seconds(10)) }
         let oldest = page.isTruncated ? page.objects.last.flatMap { ObjectName.id(ofRecord: $0.key) } : nil
@@ -36,7 +36,7 @@ extension S3UploadStore {
         try await storing {
             var sizes: [UploadID: Int64] = [:]
             var uploads: [Substring: UploadID] = [:]
-            // Records are listed first: all files of a record are stored before the record.
+            // Records are listed before files, because all files of a record are stored before the record.
             try await objects.listAll(ObjectName.records) { page in
                 for object in page.objects where object.size > 0 {
                     guard let id = ObjectName.id(ofRecord: object.key) else { continue }
@@ -55,7 +55,7 @@ extension S3UploadStore {
     }
 }
 
-/// Checks whether the store works. An answer is reused for a second, because anyone may ask.
+/// Checks whether the store works. A result is reused for a second, because any client may ask.
 actor Readiness {
     private var last: (asked: ContinuousClock.Instant, answer: Task<Void, any Error>)?
 
@@ -67,36 +67,35 @@ actor Readiness {
     }
 }
 
-/// The waiting times of the sweep, in seconds by the clock of the object store.
+/// The waiting times of the sweep, in seconds of the object store's clock.
 struct SweepTimes: Sendable {
-    /// The age from which a file is removed if no record names it. It is longer than an upload may take.
+    /// The age at which a file without a record is removed. It exceeds the maximum time of an upload.
     var orphan: TimeInterval = 24 * 3600
-    /// How long the files of a deleted record can still be read by clients that have opened them.
+    /// How long the files of a deleted record stay readable for clients that have opened them.
     var openFiles: TimeInterval = 3600
-    /// How long the mark of a deleted record stays: longer than the store accepts an old signature.
+    /// How long the empty object that marks a deleted record stays: longer than the store accepts an old signature.
     var mark: TimeInterval = 24 * 3600
-    /// How long a receiver may take between the commit of a record and its listing, before another receiver lists the
-    /// record.
+    /// How long a receiver may take to list a record after its commit, before another receiver lists it.
     var listing: TimeInterval = 600
-    /// How long a file that a client has posted may wait for its notification: longer than stores deliver events.
+    /// How long a file from a client may wait for its notification: longer than stores deliver events.
     var arriving: TimeInterval = 7 * 24 * 3600
-    /// How long the objects of an unfinished upload stay after it has expired by a receiver's clock.
+    /// How long the objects of an unfinished upload stay after a receiver's clock shows that the upload has expired.
     var expired: TimeInterval = 3600
-    /// The maximum age of commits that are searched for unlisted records.
+    /// The maximum age of commits that are searched for records that are not listed.
     var commits: TimeInterval = 48 * 3600
 }
 
 extension S3UploadStore {
-    /// Removes what interrupted uploads and deletions left behind, and lists records that were committed but are not
-    /// listed. Call it from time to time, such as once an hour. Several receivers may call it at once.
+    /// Removes data of interrupted uploads and deletions, and lists records that were committed but not listed. Call
+    /// this function regularly, such as once an hour. Several receivers may call it at once.
     ///
-    /// - Throws: `UploadStoreError` if the object store fails. The next sweep does the rest.
+    /// - Throws: `UploadStoreError` if the object store fails. The next sweep continues the work.
     public func sweep() async throws { try await sweep(SweepTimes()) }
 
     func sweep(_ times: SweepTimes) async throws {
         try await storing {
-            // Only files are removed that were old before the records were listed: if such a file has a record, the
-            // listing has it, because an upload of that age can no longer be committed.
+            // Only files that were old before the records were listed are removed. If such a file has a record, the
+            // listing contains it, because an upload of that age can no longer be committed.
             let start = try await objects.list(ObjectName.records, limit: 1).time
             let named = try await sweepRecords(times)
             try await sweepFiles(writtenBefore: start - times.orphan, but: named)
@@ -109,8 +108,7 @@ extension S3UploadStore {
         }
     }
 
-    /// The uploads that records name, as hashes, because there may be millions of records. If two uploads have the same
-    /// hash, both are kept.
+    /// The uploads that have records, as hashes, because there may be millions. Uploads with equal hashes are kept.
     private struct NamedUploads {
         private var hashes: Set<Int> = []
 
@@ -118,15 +116,15 @@ extension S3UploadStore {
         func contains(_ random: Substring) -> Bool { hashes.contains(random.hashValue) }
     }
 
-    /// Removes the files of uploads that no record names, if all of them are old. For uploads with a record, removes
-    /// objects that were only needed while the files arrived. The files of an upload follow each other in a listing.
+    /// Removes the files of uploads without a record, if all files of an upload are old. For uploads with a record,
+    /// removes objects that were only needed while the files arrived. The files of an upload are adjacent in a listing.
     private func sweepFiles(writtenBefore limit: Date, but named: NamedUploads) async throws {
         var files: [ListedObject] = []
         func removeOld() async throws {
             guard let random = files.first.flatMap({ ObjectName.randomText(ofFile: $0.key) }) else { return }
             if named.contains(random) {
-                // The bytes of these objects are in the file. The request to remove them may have failed, or a
-                // repetition of the request that stored them may have come after it.
+                // The file already contains the bytes of these objects. Their removal may have failed, or a repeated
+                // request may have stored them again.
                 for file in files where ObjectName.isAside(file.key) && file.modified < limit {
                     try await objects.delete(file.key)
                 }
@@ -158,11 +156,11 @@ extension S3UploadStore {
                 named.insert(id.randomText)
                 guard object.size == 0 else { continue }
                 let age = page.time.timeIntervalSince(object.modified)
-                // The key is freed first, because its object also has the record's text.
+                // The key is freed first, because its object also contains the text of the record.
                 try await keys.freeKey(objects.head(object.key)?.metadata ?? [:])
                 guard age > times.openFiles else { continue }
                 try await removeFiles(of: id)
-                // The mark is removed last: after that, nothing shows that there was a record.
+                // The empty object is removed last, because nothing else shows that there was a record.
                 if age > times.mark { try await objects.delete(object.key) }
             }
         }
@@ -175,7 +173,7 @@ extension S3UploadStore {
         }
     }
 
-    /// Removes files that no listed record names, unless a committed but unlisted record names them.
+    /// Removes files without a listed record, unless a committed record contains them.
     private func removeOrphans(_ files: [String], of random: Substring) async throws {
         if let file = files.first, let key = try await objects.head(file)?.metadata["key"],
             case .taken(let entry) = try await keys.current(key), entry.id.randomText == random
@@ -193,7 +191,7 @@ extension S3UploadStore {
         }
     }
 
-    /// The facts about an unfinished upload in a listing.
+    /// What a listing shows about an unfinished upload.
     private struct UnfinishedSummary {
         private(set) var parts: Set<Substring> = []
         private(set) var newest = Date.distantPast
@@ -204,7 +202,7 @@ extension S3UploadStore {
         }
     }
 
-    /// Removes expired uploads, and the rest of finished or discarded uploads.
+    /// Removes expired uploads, and the remaining objects of finished or discarded uploads.
     private func sweepUnfinished(_ times: SweepTimes) async throws {
         var uploads: [Substring: UnfinishedSummary] = [:]
         let now = try await objects.listAll(ObjectName.unfinished) { page in
@@ -216,8 +214,7 @@ extension S3UploadStore {
         for (id, summary) in uploads {
             let upload = UnfinishedObjects(objects: objects, id: String(id))
             guard summary.parts.contains("form") else {
-                // The upload was discarded, and no request that began before is still accepted. Or the object is from a
-                // request that came much later.
+                // The upload was discarded and accepts no old requests, or the object is from a much later request.
                 if now.timeIntervalSince(summary.newest) > times.orphan { try await objects.deleteAll(upload.folder) }
                 continue
             }
@@ -247,7 +244,7 @@ extension S3UploadStore {
         }
     }
 
-    /// Removes files that clients have posted and that never became records.
+    /// Removes files from clients that never became records.
     private func sweepArriving(_ times: SweepTimes) async throws {
         try await objects.listAll(ObjectName.arriving) { page in
             for object in page.objects where page.time.timeIntervalSince(object.modified) > times.arriving {

@@ -15,30 +15,29 @@ import Synchronization
 /// router.addUploads(to: store)
 /// ```
 ///
-/// Every receiver can handle every request, even for an upload that another receiver has begun. Receivers have no state
-/// of their own and hold no locks. Uploads continue while at least one receiver is running. <doc:HowUploadsAreStored>
-/// describes the objects, and the order in which they are written.
+/// Every receiver can handle every request, even for an upload that another receiver has begun, because receivers have
+/// no state of their own and no locks. Uploads continue while at least one receiver is running.
+/// <doc:HowUploadsAreStored> describes the objects, and the order in which they are written.
 ///
 /// One task of each receiver should call ``sweep()`` from time to time, as `postcard serve` does.
 public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
     let objects: ObjectStore
     let keys: StoredKeys
     let budget: MemoryBudget
-    /// The turns of files that are copied within the store. Waiting files hold no memory.
+    /// Limits how many files are copied within the store at once. Waiting files use no memory.
     let copies: MemoryBudget
-    /// The turns of larger records, whose reading is limited. Decoding a record with 1 MiB of text takes 4 MB of
-    /// memory, and with 8 MiB of text up to 150 MB.
+    /// Limits how many large records are read at once. Decoding one uses 4 MB for 1 MiB of text, and 150 MB for 8 MiB.
     private let records: (medium: MemoryBudget, large: MemoryBudget)
     let identifiers: UploadIDSource
     let unfinished = UnfinishedTable()
     let readiness = Readiness()
     let logger: Logger
 
-    /// The maximum time from an upload's beginning to its commit. The sweep waits longer before it removes files that
-    /// no record names. The difference is larger than clocks can differ before the store refuses all requests.
+    /// The maximum time between an upload's beginning and its commit. The sweep waits longer before it removes files
+    /// without a record. The difference exceeds any difference of clocks with which the store accepts requests.
     static let maximumUploadTime = Duration.seconds(20 * 3600)
 
-    /// The maximum number of files in the bucket that become records at once. Each is read in pieces of 4 MiB.
+    /// The maximum number of files in the bucket that become records at once. Each file is read in pieces of 4 MiB.
     static let maximumConcurrentCopies = 4
 
     private init(_ objects: ObjectStore, newest: UploadID?, memoryBytes: Int, logger: Logger) {
@@ -59,12 +58,10 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
     ///
     /// - Parameters:
     ///   - bucket: The bucket and its endpoint.
-    ///   - memoryBytes: The memory for bytes that wait to be sent to the object store, for all uploads together.
-    ///     Defaults to 80 MiB: ten parts.
+    ///   - memoryBytes: The memory for all bytes that wait to be sent to the store. Defaults to 80 MiB: ten parts.
     ///   - logger: Logs objects that could not be read or removed, new credentials, and at the level `debug` each
-    ///     request that is repeated. Messages may contain the keys of objects, but not the identifiers of unfinished
-    ///     uploads.
-    /// - Throws: ``S3Error`` if the bucket cannot be used, or if the store lacks a feature, which the message names.
+    ///     retry. Messages may contain the keys of objects, but not the identifiers of unfinished uploads.
+    /// - Throws: ``S3Error`` if the bucket cannot be used, or the store lacks a feature that the message names.
     public static func open(
         _ bucket: S3Bucket, memoryBytes: Int = 80 << 20, logger: Logger = Logger(label: "postcard.store")
     ) async throws -> S3UploadStore {
@@ -95,13 +92,13 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
             found += Self.live(page)
             guard page.isTruncated, let next = page.objects.last?.key else { break }
             last = next
-            // Where records were deleted, many marks may follow each other.
+            // The empty objects of many deleted records may follow each other.
             pageSize = 1000
         }
         return Array(found.prefix(limit))
     }
 
-    /// The records of a listing, without deleted ones. The mark of a deleted record is an empty object.
+    /// The records in a listing, without deleted ones. An empty object marks a deleted record.
     static func live(_ page: ObjectPage) -> [UploadID] {
         page.objects.filter { $0.size > 0 }.compactMap { ObjectName.id(ofRecord: $0.key) }
     }
@@ -129,7 +126,7 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
         }
     }
 
-    /// The size of a record and its first bytes, which are the whole record in most cases; `nil` if there is no record.
+    /// The size of a record and its first bytes, which usually are the whole record; `nil` if there is no record.
     private func beginning(ofRecord id: UploadID) async throws -> (size: Int64, bytes: ByteBuffer)? {
         try await storing {
             do {
@@ -138,13 +135,13 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
                 else { return nil }
                 return (head.size, bytes)
             } catch let error as S3Error where error.status == 416 {
-                // The mark of a deleted record has no bytes.
+                // The object of a deleted record is empty.
                 return nil
             }
         }
     }
 
-    /// Opens the JSON of a record. Long JSON is read piece by piece.
+    /// Opens the JSON of a record. Long JSON is read in pieces.
     public func openRecord(_ id: UploadID) async throws -> (any StoredFile)? {
         guard let (size, beginning) = try await beginning(ofRecord: id) else { return nil }
         let isWhole = size == Int64(beginning.readableBytes)
@@ -176,7 +173,7 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
         try await storing { try await objects.get(ObjectName.answer(to: id)).map { Array($0.body.readableBytesView) } }
     }
 
-    /// Deletes an upload. After that, no receiver lists or reads the upload. A sweep removes its files an hour later,
+    /// Deletes an upload. Afterwards, no receiver lists or reads the upload. A sweep removes its files an hour later,
     /// because some of them may be open.
     ///
     /// - Returns: Whether the upload existed.

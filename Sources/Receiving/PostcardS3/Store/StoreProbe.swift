@@ -3,12 +3,12 @@ import NIOCore
 import PostcardFoundation
 import PostcardStore
 
-/// Checks at the start that the object store supports what uploads need.
+/// Checks at the start that an object store supports what uploads need.
 struct StoreProbe: Sendable {
     let objects: ObjectStore
     let logger: Logger
 
-    /// The maximum difference between the clocks of the store and of this machine, in seconds.
+    /// The maximum difference between the store's clock and this machine's, in seconds.
     private static let maximumSkew: TimeInterval = 300
 
     func run() async throws {
@@ -70,9 +70,8 @@ struct StoreProbe: Sendable {
         }
     }
 
-    /// Checks that the store refuses old signatures. A receiver that was stopped for a day must not make a record of
-    /// files that were swept. Its own clock and the expired signature both prevent that; a store that ignores
-    /// signatures leaves it to the clock.
+    /// Checks that the store refuses old signatures, so that a receiver that was stopped for a day cannot make a record
+    /// of swept files. If the store accepts them, only the receiver's own clock prevents such a record.
     private func checkExpiry() async throws {
         guard try await !objects.isRefusedIfSigned(at: objects.bucket.clock() - 3600) else { return }
         logger.warning(

@@ -2,7 +2,7 @@ import NIOCore
 import PostcardFoundation
 import PostcardStore
 
-/// The record of a key, as the metadata fields of the key's object have it.
+/// The record of an idempotency key, as stored in the metadata fields of the key's object.
 struct KeyEntry: Sendable {
     let key: String
     let generation: Int
@@ -10,7 +10,7 @@ struct KeyEntry: Sendable {
     /// The SHA-256 digest of the record's JSON.
     let digest: String
     let received: Date
-    /// The ETag of the object that the record's file was copied from, without quotes; `nil` if a client sent the file.
+    /// The ETag, without quotes, of the object that the file was copied from; `nil` if a client sent the file.
     let sourceTag: String?
 
     var object: String { ObjectName.key(key, generation: generation) }
@@ -46,19 +46,18 @@ struct KeyEntry: Sendable {
     }
 }
 
-/// Records and keys as objects. See <doc:HowUploadsAreStored> for the order of the requests, and why that order is
-/// correct.
+/// Stores records and idempotency keys as objects. <doc:HowUploadsAreStored> explains the order of the requests.
 struct StoredKeys: Sendable {
     let objects: ObjectStore
 
-    /// The current state of a key.
+    /// The current state of an idempotency key.
     enum Current: Sendable {
-        /// The key is free. The next record must be stored in this generation.
+        /// The idempotency key has no record. The next record must be stored in this generation.
         case free(generation: Int)
         case taken(KeyEntry)
     }
 
-    /// The state of a record, as its object shows it.
+    /// The state of a record, according to its object.
     enum RecordState: Sendable {
         case missing
         case live
@@ -70,10 +69,10 @@ struct StoredKeys: Sendable {
         return head.size > 0 ? .live : .deleted
     }
 
-    /// Looks up the record of a key. Lists the record if the process that committed it was stopped before it did so.
+    /// Looks up the record of an idempotency key. If the record was committed but not listed, lists it.
     func current(_ key: String) async throws -> Current {
         let seen = objects.bucket.clock()
-        // Most keys have no generation or only one.
+        // Most keys have at most one generation.
         guard let head = try await objects.head(ObjectName.key(key, generation: 0)) else { return .free(generation: 0) }
         if let entry = try await live(key, 0, head, seen) { return .taken(entry) }
         let generation = try await lastGeneration(of: key)
@@ -91,7 +90,7 @@ struct StoredKeys: Sendable {
         return last
     }
 
-    /// - Returns: `nil` if the record of the generation is deleted.
+    /// - Returns: `nil` if the record of this generation was deleted.
     private func live(_ key: String, _ generation: Int, _ head: ObjectHead, _ seen: Date) async throws -> KeyEntry? {
         guard head.size > 0 else { return nil }
         let entry = try KeyEntry(key: key, generation: generation, head)
@@ -105,24 +104,24 @@ struct StoredKeys: Sendable {
         }
     }
 
-    /// Creates the object with which a committed record is listed and read.
+    /// Creates the object that lists a committed record and contains its JSON.
     ///
-    /// - Parameter seen: A time before the key's object was read. A deletion leaves a mark in the place of the record,
-    ///   and the mark stays longer than the store accepts a request that was signed at this time.
+    /// - Parameter seen: A time before the key's object was read. If the record is deleted, an empty object replaces it
+    ///   for longer than the store accepts a request signed at this time.
     func list(_ entry: KeyEntry, _ json: ByteBuffer, seen: Date) async throws {
         _ = try await objects.create(
             ObjectName.record(entry.id), json,
             metadata: ["key": entry.key, "generation": String(entry.generation)], signed: seen)
     }
 
-    /// Replaces a record by a mark, and frees its key.
+    /// Replaces a record with an empty object, and frees its idempotency key.
     ///
-    /// - Returns: Whether there was a record.
+    /// - Returns: Whether the record existed.
     func delete(_ id: UploadID) async throws -> Bool {
         let name = ObjectName.record(id)
         guard let head = try await objects.head(name), head.size > 0 else { return false }
         let metadata = head.metadata.filter { ["key", "generation"].contains($0.key) }
-        // A store may drop one of two simultaneous writes, and still answer that both succeeded.
+        // A store may drop one of two simultaneous writes, and respond that both succeeded.
         for _ in 0..<5 {
             try await objects.put(name, ByteBuffer(), metadata: metadata)
             if try await objects.head(name)?.size == 0 { break }
@@ -131,8 +130,8 @@ struct StoredKeys: Sendable {
         return true
     }
 
-    /// Removes a deleted record from the object of its key. The empty object stays, so that its name is never used
-    /// again: a process that was stopped in the meantime must not mistake it for a new key.
+    /// Removes a deleted record from its key's object. The empty object stays, so that its name is never used again: a
+    /// process that was stopped meanwhile must not mistake it for a new key.
     func freeKey(_ metadata: [String: String]) async throws {
         guard let key = metadata["key"], let generation = metadata["generation"].flatMap({ Int($0) }) else { return }
         let name = ObjectName.key(key, generation: generation)

@@ -3,42 +3,41 @@ import NIOCore
 import PostcardFoundation
 import PostcardStore
 
-/// The stored form of the facts about an unfinished upload that are known when it is created.
+/// The stored facts about an unfinished upload that are known at its creation.
 struct UnfinishedFacts: Sendable, Codable {
     /// The Content-Type of the form, with its boundary.
     let contentType: String
-    /// The digest of the key under which the form becomes a record.
+    /// The digest of the idempotency key under which the form becomes a record.
     let keyDigest: String
     let created: Date
     let expires: Date
-    /// The length of the form; `nil` if the first request did not state it.
+    /// The length of the form, in bytes; `nil` if the first request did not declare it.
     let length: Int64?
     let reprDigest: String?
     let wantReprDigest: String?
-    /// The parameters that name the file, if the upload is not a form.
+    /// The Content-Disposition parameters that name the file, if the upload is not a form.
     var fileParameters: String?
 
-    /// Whether the facts are possible for an upload. They may have been written by others.
+    /// Whether the facts are valid for an upload. Other programs may have written them.
     var arePossible: Bool {
         let times = UnfinishedForm.possibleTimes
         return times.contains(created) && times.contains(expires) && length ?? 0 >= 0
     }
 }
 
-/// The objects of an unfinished upload. See <doc:HowUploadsAreStored> for the order of the requests, and why that order
-/// is correct.
+/// The objects of an unfinished upload. <doc:HowUploadsAreStored> explains the order of the requests.
 struct UnfinishedObjects: Sendable {
     /// An object with bytes of the upload, and their offset in the upload.
     struct Chunk: Sendable {
         let offset: Int64
-        /// The size of the object; 0 if the bytes are in another object, which the chunk's metadata names.
+        /// The size of the object; 0 if the chunk's metadata names another object with the bytes.
         let size: Int64
     }
 
-    /// The facts about the upload in a listing.
+    /// What a listing shows about the upload.
     struct Listing: Sendable {
         var chunks: [Chunk] = []
-        /// The length of the form, if a request after the first stated it.
+        /// The length of the form, in bytes, if a later request than the first declared it.
         var length: Int64?
     }
 
@@ -57,7 +56,7 @@ struct UnfinishedObjects: Sendable {
     // MARK: - Facts
 
     func create(_ facts: UnfinishedFacts) async throws {
-        // If the object already exists, an earlier try of the request made it: no other upload has the identifier.
+        // If the object exists, an earlier try of this request made it: no other upload has its identifier.
         _ = try await objects.create(ObjectName.form(ofUnfinished: id), ByteBuffer(bytes: JSONEncoder().encode(facts)))
     }
 
@@ -70,12 +69,12 @@ struct UnfinishedObjects: Sendable {
         return facts
     }
 
-    /// Stores the length of the upload in the name of an object, so that a listing shows it.
+    /// Stores the length of the upload as the name of an object, so that listings contain it.
     func setLength(_ length: Int64) async throws {
         try await objects.put(ObjectName.length(length, ofUnfinished: id), ByteBuffer())
     }
 
-    /// - Returns: `nil` if there is no object.
+    /// - Returns: `nil` if the object does not exist.
     private func decoded<Value: Decodable>(_ key: String) async throws -> Value? {
         guard let (_, json) = try await objects.get(key) else { return nil }
         do {
@@ -95,7 +94,7 @@ struct UnfinishedObjects: Sendable {
                 if let offset = ObjectName.offset(ofChunk: object.key) {
                     listing.chunks.append(Chunk(offset: offset, size: object.size))
                 } else if let length = ObjectName.length(ofKey: object.key) {
-                    // Requests that state different lengths are refused sooner or later.
+                    // Requests that declare different lengths are refused sooner or later.
                     listing.length = min(listing.length ?? .max, length)
                 }
             }
@@ -134,7 +133,7 @@ struct UnfinishedObjects: Sendable {
         return pieces
     }
 
-    /// The object with the bytes of an empty chunk.
+    /// The separate object with the bytes of an empty chunk.
     private func held(_ chunk: Chunk) async throws -> (key: String, size: Int64) {
         let key = ObjectName.chunk(at: chunk.offset, ofUnfinished: id)
         guard let fields = try await objects.head(key)?.metadata, let name = fields["held"],
@@ -143,12 +142,12 @@ struct UnfinishedObjects: Sendable {
         return (ObjectName.held(name, ofUnfinished: id), size)
     }
 
-    /// Stores bytes at an offset where no other request has stored bytes.
+    /// Stores bytes at an offset where no other request has stored any.
     ///
     /// - Parameters:
-    ///   - append: A random text, the same for all chunks of a request.
+    ///   - append: A random text that all chunks of a request share.
     ///   - fields: The metadata of an empty chunk.
-    /// - Throws: `UploadStoreError` with the code `overtaken` if another request has stored bytes there.
+    /// - Throws: `UploadStoreError` with the code `overtaken` if another request has stored bytes at the offset.
     func createChunk(
         at offset: Int64, _ bytes: ByteBuffer, of append: String, fields: [String: String] = [:]
     ) async throws {
@@ -169,12 +168,12 @@ struct UnfinishedObjects: Sendable {
         return .finished(response)
     }
 
-    /// Stores the response, and removes the bytes.
+    /// Stores the response, and removes the bytes of the upload.
     ///
     /// - Throws: An error if the response could not be stored. Bytes that could not be removed are left to the sweep.
     func finish(_ response: FinalResponse, _ logger: Logger) async throws {
         let json = try ByteBuffer(bytes: JSONEncoder().encode(response))
-        // If the response already exists, another receiver has finished the upload.
+        // If a response exists, another receiver has finished the upload.
         _ = try await objects.create(ObjectName.end(ofUnfinished: id), json)
         do {
             try await removeBytes()
@@ -190,7 +189,7 @@ struct UnfinishedObjects: Sendable {
         }
     }
 
-    /// Removes the upload. A mark stays, so that no receiver counts the bytes while they are removed.
+    /// Discards the upload. An object marks it as discarded, so that no receiver counts the bytes during their removal.
     func discard() async throws {
         try await objects.put(ObjectName.end(ofUnfinished: id), ByteBuffer())
         try await objects.delete(ObjectName.form(ofUnfinished: id))

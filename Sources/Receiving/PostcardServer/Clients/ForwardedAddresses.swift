@@ -2,11 +2,10 @@ import HTTPTypes
 import PostcardFoundation
 import PostcardStore
 
-/// The addresses that the proxies of a request have added to one of its header fields, the last address first. An
-/// element without an address, such as `unknown` or a malformed element, is `nil`.
+/// The addresses that the proxies of a request have added to one of its header fields, last address first. An element
+/// without an address, such as `unknown` or a malformed element, is `nil`.
 ///
-/// The elements are read backwards. Text that a client wrote in front, such as a quoted string without an end, thus
-/// cannot change how the elements are read that proxies added behind it.
+/// Elements are read backwards, so that text from the client, such as an unclosed quote, cannot affect them.
 struct ForwardedAddresses: Sequence, IteratorProtocol {
     enum Field {
         /// `Forwarded` (RFC 7239 §4): `for=192.0.2.1;proto=https, for="[2001:db8::1]:4711"`.
@@ -25,12 +24,12 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
     private typealias Bytes = ArraySlice<UInt8>
 
     private let field: Field
-    /// The lines of the field that have not been read yet. Several lines are one list (RFC 9110 §5.3).
+    /// The unread lines of the field. Several lines form one list (RFC 9110 §5.3).
     private var lines: [String]
     /// The unread part of the current line.
     private var rest: Bytes = []
 
-    /// - Returns: `nil` if the request does not have the field.
+    /// - Returns: `nil` if the request lacks the field.
     init?(in fields: HTTPFields, _ field: Field) {
         guard let name = field.name, fields.contains(name) else { return nil }
         self.field = field
@@ -41,7 +40,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
         while true {
             guard rest.isEmpty else {
                 let element = Self.trimmed(takeLastElement())
-                // An empty element of a list does not count (RFC 9110 §5.6.1.2).
+                // Empty elements of a list are ignored (RFC 9110 §5.6.1.2).
                 if element.isEmpty { continue }
                 return .some(address(of: element))
             }
@@ -50,7 +49,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
         }
     }
 
-    /// Removes the last comma that is not quoted, and the text behind it. Returns the text.
+    /// Removes the last unquoted comma and the text after it, and returns that text.
     private mutating func takeLastElement() -> Bytes {
         var start = rest.endIndex
         var isQuoted = false
@@ -68,7 +67,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
         return element
     }
 
-    /// Whether a byte is behind an odd number of backslashes (RFC 9110 §5.6.4).
+    /// Whether an odd number of backslashes precedes a byte (RFC 9110 §5.6.4).
     private func isEscaped(_ index: Int) -> Bool {
         let backslashes = rest[..<index].reversed().prefix { $0 == UInt8(ascii: "\\") }
         return backslashes.count % 2 == 1
@@ -83,7 +82,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
 
     // MARK: - Elements of Forwarded
 
-    /// The value of `for` in an element; `nil` if the element has no `for` or several, or is malformed.
+    /// The value of `for` in an element; `nil` if the element is malformed, or has no `for` or several.
     private static func node(of element: Bytes) -> Bytes? {
         var rest = element
         var node: Bytes?
@@ -100,7 +99,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
         return node
     }
 
-    /// Removes a value and the semicolon behind it.
+    /// Removes and returns a value, and removes the semicolon after it.
     private static func takeValue(_ rest: inout Bytes) -> Bytes? {
         guard rest.first == UInt8(ascii: "\"") else {
             let value = rest.prefix { $0 != UInt8(ascii: ";") }
@@ -122,15 +121,14 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
         return value
     }
 
-    /// Whether a name consists of letters, digits and hyphens. No proxy uses other characters in the names of
-    /// parameters.
+    /// Whether a name consists of letters, digits and hyphens. Proxies use no other characters in names of parameters.
     private static func isToken(_ name: Bytes) -> Bool {
         !name.isEmpty && name.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") }
     }
 
     // MARK: - Nodes
 
-    /// The address of a node (RFC 7239 §6), which may have a port. `nil` for `unknown`, a name, or a malformed node.
+    /// The address of a node (RFC 7239 §6), which may have a port; `nil` for `unknown`, a name, or a malformed node.
     private static func address(ofNode node: Bytes, isIPv6InBrackets: Bool) -> IPAddress? {
         if node.first == UInt8(ascii: "[") {
             guard let end = node.firstIndex(of: UInt8(ascii: "]")), isEndOrPort(node[(end + 1)...]),
@@ -148,7 +146,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
         IPAddress(text: String(streamSafe: bytes))
     }
 
-    /// Whether a node ends here or with a port. A port has up to five digits, or is obfuscated (RFC 7239 §6.3).
+    /// Whether only a port or nothing follows an address. A port has up to five digits, or a name (RFC 7239 §6.3).
     private static func isEndOrPort(_ bytes: Bytes) -> Bool {
         guard let colon = bytes.first else { return true }
         let port = bytes.dropFirst()

@@ -1,17 +1,16 @@
 import NIOCore
 import PostcardStore
 
-/// The header with which a proxy begins a connection to name its client: version 2 of the PROXY protocol (§2.2 of
-/// haproxy.org's proxy-protocol.txt).
+/// The header in which a proxy names its client: version 2 of the PROXY protocol (§2.2 of proxy-protocol.txt).
 enum ProxyHeader: Hashable {
-    /// The connection is the proxy's own, such as a health check, or the client has no IP address.
+    /// The proxy's own connection, such as a health check, or a client without an IP address.
     case ownConnection
     case client(IPAddress)
 
-    /// Why a connection does not begin with a valid header.
+    /// The reason why a connection does not begin with a valid header.
     enum Refusal: Error, Hashable, CustomStringConvertible {
         case noHeader
-        /// The header is the text of version 1.
+        /// The header has the text format of version 1.
         case firstVersion
         case unknownVersion
         case unknownCommand
@@ -38,12 +37,12 @@ enum ProxyHeader: Hashable {
     /// The number of bytes before the addresses.
     private static let fixedBytes = 16
 
-    /// The maximum length of a header. A header with all registered additions (TLV) is shorter.
+    /// The maximum length of a header, in bytes. Even headers with all registered additions (TLV) are shorter.
     static let maximumBytes = 4096
 
     /// Removes the header from the first bytes of a connection.
     ///
-    /// - Returns: `nil` if the header is not complete.
+    /// - Returns: `nil` if the header is incomplete.
     /// - Throws: ``Refusal`` as soon as the bytes cannot become a valid header.
     static func read(from buffer: inout ByteBuffer) throws(Refusal) -> ProxyHeader? {
         let bytes = buffer.readableBytesView
@@ -65,16 +64,16 @@ enum ProxyHeader: Hashable {
         return header
     }
 
-    /// - Parameter block: The addresses, followed by additions, which are skipped.
+    /// - Parameter block: The addresses, followed by additions, which are ignored.
     private static func client(_ family: UInt8, _ block: ByteBufferView) throws(Refusal) -> ProxyHeader {
         let addressBytes: Int
         switch family {
         case 0x11: addressBytes = 4
         case 0x21: addressBytes = 16
-        // Unix sockets, datagrams, and unknown families: the connection's own address is used.
+        // For Unix sockets, datagrams and unknown families, the address of the connection itself is used.
         default: return .ownConnection
         }
-        // The block has the source, the destination, and a port for each.
+        // The block contains the source, the destination, and a port for each.
         guard block.count >= 2 * addressBytes + 4 else { throw .tooShort }
         return IPAddress(bytes: block.prefix(addressBytes)).map(ProxyHeader.client) ?? .ownConnection
     }

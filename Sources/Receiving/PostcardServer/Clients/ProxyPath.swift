@@ -4,19 +4,18 @@ import PostcardStore
 
 /// The path of a request through proxies. Each proxy adds the address from which it received the request.
 ///
-/// The nearest proxy wrote the last address, and a client can write any number of addresses in front of it. An address
-/// therefore only counts if a trusted proxy wrote it. The search goes from the last address towards the first. It ends
-/// at an address that is not a trusted proxy's, which is the client, or at an element that has no address.
+/// The nearest proxy wrote the last address, but a client can write any addresses before it. An address therefore only
+/// counts if a trusted proxy wrote it. The search goes from the last address to the first. It ends at the first address
+/// that is not a trusted proxy's, which is the client, or at an element without an address.
 ///
-/// A proxy adds to one of the two fields, `Forwarded` (RFC 7239) or `X-Forwarded-For`, and passes on the other field as
-/// the client wrote it. It is not known to which field the proxy adds. If a request has both fields, they therefore
-/// only count if both lead to the same client. Otherwise the request counts for the peer, whose address no client can
-/// choose.
+/// A proxy adds to `Forwarded` (RFC 7239) or to `X-Forwarded-For`, and forwards the other field as the client wrote it.
+/// The receiver cannot know which field the proxy uses. If a request has both fields, they therefore only count if both
+/// lead to the same client. Otherwise the peer counts as the client, because no client can choose the peer's address.
 struct ProxyPath {
     private let peer: ConnectionPeer
     private let proxies: [TrustedProxy]
 
-    /// The maximum number of proxies in a row, which limits the work for a single request.
+    /// The maximum number of proxies in a row, which limits the work for a request.
     private static let maximumProxies = 32
 
     /// - Parameters:
@@ -27,7 +26,7 @@ struct ProxyPath {
         self.proxies = proxies
     }
 
-    /// The last address that is known to be true; `nil` if there is none, as for a client of a Unix socket.
+    /// The last address that is certainly true; `nil` if there is none, as for a client of a Unix socket.
     func client(of fields: HTTPFields) -> IPAddress? {
         let own: IPAddress? = if case .address(let address) = peer { address } else { nil }
         guard isTrusted(peer) else { return own }
@@ -60,10 +59,10 @@ struct ProxyPath {
 enum ConnectionPeer: Hashable, Sendable {
     case address(IPAddress)
     case unixSocket
-    /// The connection is closed, and its address is no longer known.
+    /// The connection is closed, so its address is unknown.
     case gone
 
-    /// - Parameter channel: A connection, or a stream of a connection.
+    /// - Parameter channel: A connection, or one of its streams.
     init(_ channel: any Channel) {
         if let address = channel.remoteAddress {
             self = IPAddress(address).map(ConnectionPeer.address) ?? .unixSocket
@@ -74,17 +73,17 @@ enum ConnectionPeer: Hashable, Sendable {
     }
 }
 
-/// The client that a request counts for.
+/// The client whose limits a request uses.
 struct RequestClient: Hashable, Sendable {
     /// The address; `nil` if it is unknown.
     let address: IPAddress?
-    /// The address for the client's share of resources; `nil` if clients cannot be distinguished.
+    /// The address whose limits the request uses; `nil` if clients cannot be distinguished.
     let peer: PeerAddress?
 
     /// Finds the client of a request.
     ///
     /// - Parameters:
-    ///   - fields: The header fields of the request. They only count if a trusted proxy sends them.
+    ///   - fields: The header fields of the request, which only count if a trusted proxy sends them.
     ///   - peer: The other end of the connection.
     ///   - proxies: The trusted proxies.
     init(of fields: HTTPFields = [:], from peer: ConnectionPeer, trusting proxies: [TrustedProxy] = []) {

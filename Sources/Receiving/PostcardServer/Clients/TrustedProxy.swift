@@ -1,6 +1,6 @@
 import PostcardStore
 
-/// The proxies that may name the client of a request: a range of addresses, or all peers of a Unix socket.
+/// Proxies that may name the client of a request: a range of addresses, or all peers of a Unix socket.
 public struct TrustedProxy: Sendable, Hashable {
     private enum Place: Hashable {
         /// All addresses that begin with the same bits.
@@ -17,7 +17,7 @@ public struct TrustedProxy: Sendable, Hashable {
     /// Makes a range of addresses.
     ///
     /// - Parameter text: An IPv4 or IPv6 address such as `127.0.0.1`, or a range in CIDR notation (RFC 4632 §3.1, RFC
-    ///   4291 §2.3) such as `10.0.0.0/8` or `2001:db8::/32`. `nil` for any other text.
+    ///   4291 §2.3) such as `10.0.0.0/8` or `2001:db8::/32`. The result is `nil` for any other text.
     public init?(_ text: String) {
         let halves = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(text: halves[0]) else { return nil }
@@ -29,14 +29,14 @@ public struct TrustedProxy: Sendable, Hashable {
         guard (1...3).contains(digits.utf8.count), digits.allSatisfy({ ("0"..."9").contains($0) }),
             let written = Int(digits)
         else { return nil }
-        // An IPv4 address in IPv6 notation has 96 bits in front of it.
+        // An IPv4 address in IPv6 notation has a prefix of 96 bits.
         let isMapped = address.family == .v4 && halves[0].contains(":")
         let length = isMapped ? written - 96 : written
         guard (0...address.family.width).contains(length) else { return nil }
         self.init(.range(address, prefixLength: length))
     }
 
-    /// All peers of a Unix socket. They have no addresses. The permissions of the socket's file decide who may connect.
+    /// All peers of a Unix socket. The permissions of the socket's file decide who may connect.
     public static let unixSocket = TrustedProxy(.unixSocket)
 
     func contains(_ peer: ConnectionPeer) -> Bool {

@@ -4,7 +4,7 @@ import NIOCore
 
 extension ConnectionHandler {
     func linger(context: ChannelHandlerContext) {
-        // A stream's output ends with its response, and closing it would close the whole stream.
+        // A stream's output ends with its response. Closing the output would close the whole stream.
         if !isStream { context.close(mode: .output, promise: nil) }
         quietSince = context.eventLoop.now
         checkSilence(context: context, after: options.drainTimeout)
@@ -16,7 +16,7 @@ extension ConnectionHandler {
         context.close(mode: .all, promise: nil)
     }
 
-    /// Nothing is read from here on. To the reader of a body, the end of the connection would look like the end of the body.
+    /// Stops passing on bytes. A reader would mistake the end of the connection for the end of the body.
     func endInput(context: ChannelHandlerContext) {
         if state.silence == .inBody {
             fail(.disconnected(ChannelError.eof), original: ChannelError.eof, context: context)
@@ -26,7 +26,7 @@ extension ConnectionHandler {
 
     func checkSilence(context: ChannelHandlerContext, after delay: Duration) {
         silenceCheck?.cancel()
-        // A timeout of zero must not keep the event loop busy.
+        // The delay has a minimum, because a timeout of zero would keep the event loop busy.
         let delay = max(
             min(delay, options.gracePeriod, options.idleTimeout, options.keepAliveTimeout), .milliseconds(10))
         silenceCheck = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) { [self] in
@@ -34,7 +34,7 @@ extension ConnectionHandler {
         }
     }
 
-    /// Closes the connection of a client that does not read: its response keeps a file and memory in use.
+    /// Closes the connection of a client that does not read its response, which keeps a file and memory in use.
     func checkReading(context: ChannelHandlerContext) {
         let next = progress.check(
             at: context.eventLoop.now, acknowledged: acknowledgedBytes(context: context), isStream: isStream,
@@ -42,7 +42,7 @@ extension ConnectionHandler {
         if let next { checkSilence(context: context, after: next) } else { closeNow(context: context) }
     }
 
-    /// How many bytes of the connection, with all its streams, the client has acknowledged.
+    /// The number of bytes of the whole connection that the client has acknowledged.
     func acknowledgedBytes(context: ChannelHandlerContext) -> UInt64? {
         (isStream ? context.channel.parent : context.channel).flatMap(SocketProgress.acknowledgedBytes)
     }
@@ -81,11 +81,11 @@ extension ConnectionHandler {
         }
     }
 
-    /// How much longer the client may take to send the next request.
+    /// The remaining time until the client must send the next request.
     func timeForRequest(quiet: Duration, at now: NIODeadline) -> Duration {
-        // The head of a request that has begun has to arrive within the idle timeout.
+        // Once a request has begun, its head must be complete within the idle timeout.
         if let since = wire.incompleteSince { return options.idleTimeout - since.duration(to: now) }
-        // A stream has a single request.
+        // A stream has a single request, so the keep-alive timeout does not apply.
         return (isStream ? options.idleTimeout : options.keepAliveTimeout) - quiet
     }
 

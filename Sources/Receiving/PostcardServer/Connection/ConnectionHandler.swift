@@ -7,9 +7,8 @@ import PostcardWire
 
 /// Ends connections so that every response reaches its client, and detects clients that send or read nothing.
 ///
-/// The handler is between the HTTP codec and Hummingbird's own handlers, for a connection of HTTP/1.1 or one stream of
-/// HTTP/2.
-/// ``ConnectionState`` decides what to do. The time is the event loop's, so that tests can let hours pass at once.
+/// The handler is between the HTTP codec and Hummingbird's handlers, on an HTTP/1.1 connection or an HTTP/2 stream.
+/// ``ConnectionState`` decides what to do. The time is the event loop's, so that tests can advance it.
 final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -20,27 +19,27 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     let onEarlyRefusal: EarlyRefusal.Observer
     var state = ConnectionState()
     var rate: TransferRate
-    /// Whether the channel is a stream of HTTP/2. It has a single request, and no `Connection` header.
+    /// Whether the channel is an HTTP/2 stream, which has a single request and no `Connection` header.
     var isStream = false
 
-    /// Since when the client has sent nothing, not counting the time in which the server did not read.
+    /// The time since which the client has sent nothing, moved forward by the time in which the server did not read.
     var quietSince = NIODeadline.distantPast
-    /// Since when the server has not read, or `nil` while it waits for the client.
+    /// The time since which the server has not read; `nil` while the server waits for the client.
     var pausedSince: NIODeadline?
     var silenceCheck: Scheduled<Void>?
-    /// The ends of responses that are not in the socket yet.
+    /// The number of complete responses whose ends are not in the socket yet.
     var unsentEnds = 0
     var progress: ResponseProgress
-    /// Succeed once all parts of responses are in the socket.
+    /// Promises that succeed once all parts of responses are in the socket.
     var flushPromises: [EventLoopPromise<Void>] = []
     let wire = WireBytes()
-    /// Closes a TLS connection without requests.
+    /// Closes a TLS connection that has no requests.
     weak var watch: ConnectionWatch?
-    /// Whether the next final response is the last of the connection, whatever it says.
+    /// Whether the connection ends with the next final response, whatever its head says.
     var endsWithResponse = false
-    /// Why the bytes received are not accepted as a request.
+    /// The refusal of the bytes received last, in case they are not a valid request.
     var refusal = EarlyRefusal(problem: .malformedRequest, bytes: [])
-    /// Succeed once the connection is closed, if closing has to wait.
+    /// Promises of delayed closing, which succeed once the connection is closed.
     var closePromises: [EventLoopPromise<Void>] = []
 
     init(options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer) {
@@ -96,8 +95,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func read(context: ChannelHandlerContext) {
         if let since = pausedSince {
             let now = context.eventLoop.now
-            // That time does not count against the client. Bytes of an incomplete message do not end its silence:
-            // a head that arrives byte by byte has to be complete within the idle timeout.
+            // Time in which the server did not read does not count. Bytes of an incomplete message do not reset the
+            // timeout: a head that arrives byte by byte must be complete within the idle timeout.
             quietSince = min(quietSince.advanced(by: since.duration(to: now)), now)
             rate.readingResumes(at: now)
             pausedSince = nil
@@ -134,7 +133,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         pausedSince = pausedSince ?? now
         rate.readingPauses(at: now)
         context.fireChannelReadComplete()
-        // The handlers behind this one no longer see these bytes, so they may not read more.
+        // Later handlers no longer see these bytes, so only this handler continues to read.
         if state.isDropping { context.read() }
     }
 
@@ -155,7 +154,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             case is HTTPParserError, is RequestRefusal: .malformed
             default: .disconnected(error)
             }
-        // Hummingbird responds when the decoder fails, and its response is then replaced with the refusal.
+        // Hummingbird responds when the decoder fails. Its response is then replaced with the refusal.
         let original = error is RequestRefusal ? HTTPParserError.unknown : error
         let connection = isStream ? context.channel.parent : context.channel
         let early = EarlyRefusal(
@@ -164,7 +163,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if fail(interruption, original: original, context: context) == .pass { refusal = early }
     }
 
-    /// Whether the server has been waiting for bytes for at least this long.
+    /// Whether the server has waited for bytes for at least a given time.
     ///
     /// - Parameter now: The time of the channel's event loop.
     func isQuiet(for time: Duration, at now: NIODeadline) -> Bool {
@@ -201,7 +200,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
                 promise?.succeed()
                 return
             }
-            // A proxy that takes it for the final response waits for the end of the connection.
+            // A proxy that mistakes a 104 for the final response waits until the connection ends.
             if head.status == .uploadResumptionSupported, !isStream { endsWithResponse = true }
             context.write(data, promise: promise)
         case .head(let head):
@@ -217,8 +216,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func writeHead(_ head: HTTPResponse, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         var head = head
-        // Hummingbird adds `Content-Length: 0` to every response without a body. A 204 must have none, and that of a 304
-        // would be the file's (RFC 9110 §8.6).
+        // Hummingbird adds `Content-Length: 0` to every response without a body. A 204 must not have the field, and a
+        // 304 would need the length of the file (RFC 9110 §8.6).
         if head.status == .noContent || head.status == .notModified { head.headerFields[.contentLength] = nil }
         if head.status.kind != .informational { head.headerFields.dateIfMissing() }
         switch state.responseBegins(isLast: endsWithResponse || head.headerFields.askForClose) {
@@ -241,7 +240,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// Writes a body in slices, so that the reading of a slow client shows.
+    /// Writes a body in slices, so that the progress of a slow client is visible.
     private func writeBody(_ bytes: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         var rest = bytes
         let sliceBytes = options.sliceBytes
@@ -270,7 +269,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         unsentEnds += 1
         sent.futureResult.assumeIsolated().whenComplete { [self] _ in
             unsentEnds -= 1
-            // The client can only react from now on.
+            // The client can only react after this moment.
             quietSince = context.eventLoop.now
             switch action {
             case .writeAndLinger: linger(context: context)
@@ -282,7 +281,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.write(data, promise: sent)
     }
 
-    /// Tracks when a part of a response gets into the socket, which happens when the client makes room by reading.
+    /// Returns a promise that tracks when a part of a response is in the socket, which happens as the client reads.
     private func watched(_ promise: EventLoopPromise<Void>?, context: ChannelHandlerContext) -> EventLoopPromise<Void> {
         let sent = promise ?? context.eventLoop.makePromise(of: Void.self)
         progress.partWritten(at: context.eventLoop.now, acknowledged: acknowledgedBytes(context: context))
@@ -308,7 +307,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             }
             promise?.succeed()
         case .all where state.isLingering || unsentEnds > 0:
-            // The response is still in flight.
+            // A response is still in flight, so closing waits.
             closePromises.append(promise ?? context.eventLoop.makePromise())
             checkSilence(context: context, after: options.drainTimeout)
         case .all:

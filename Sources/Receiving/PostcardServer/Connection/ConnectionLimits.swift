@@ -7,8 +7,7 @@ import SystemPackage
 /// Accepts connections within the shares of their addresses, and only as many as there are descriptors.
 ///
 /// The gate is the first handler of the listening channel. Connections beyond an address's share are closed, except
-/// those of a proxy, which has many clients. While all connections are used up, further ones wait in the system's
-/// queue.
+/// those of a proxy, which has many clients. If all are used up, new connections wait in the system's queue.
 package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Sendable {
     package typealias InboundIn = any Channel
     package typealias InboundOut = any Channel
@@ -17,7 +16,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
 
     private enum State {
         case open
-        /// The maximum number of connections is open.
+        /// The maximum number of connections are open.
         case full
         /// The system had no descriptor or memory for another connection.
         case exhausted
@@ -25,7 +24,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
 
     private struct Count {
         var state = State.open
-        /// Whether a task is scheduled that makes room.
+        /// Whether a task is scheduled that closes old connections.
         var isWaiting = false
         var failures = 0
         var lastLine: NIODeadline?
@@ -36,8 +35,8 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     private let logger: Logger
     private let count: NIOLoopBoundBox<Count>
 
-    /// The delay after the system could not accept a connection, because NIO would retry immediately. It is also the
-    /// interval at which an old connection is closed to make room for new ones.
+    /// The pause after the system could not accept a connection, because NIO would retry at once. At the same interval,
+    /// old connections are closed for new ones.
     private static let pause = TimeAmount.milliseconds(100)
 
     private init(shares: ShareAccount, options: ConnectionOptions, logger: Logger, eventLoop: any EventLoop) {
@@ -48,8 +47,8 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     }
 
     /// - Parameters:
-    ///   - shares: The account of the shares that clients hold.
-    ///   - options: The options that say which connections are from proxies.
+    ///   - shares: Limits the connections, in total and for each client.
+    ///   - options: The options that identify connections of proxies.
     package static func install(
         on server: any Channel, shares: ShareAccount, options: ConnectionOptions, logger: Logger
     ) async throws {
@@ -98,14 +97,13 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
         if count.value.state == .open { context.read() }
     }
 
-    /// Stops reading the listening channel. Otherwise the event loop would keep reporting the waiting connections.
+    /// Stops reading the listening channel. Otherwise the event loop would report the waiting connections continuously.
     private func pause(_ state: State, _ server: any Channel) {
         count.value.state = state
         try? server.syncOptions?.setOption(.autoRead, value: false)
     }
 
-    /// Waits until a connection is closed. Also closes old connections, because the addresses of the waiting ones are
-    /// unknown.
+    /// Waits until a connection is closed, and closes old ones meanwhile, because the waiting addresses are unknown.
     private func waitForRoom(_ server: any Channel) {
         pause(.full, server)
         guard !count.value.isWaiting else { return }
@@ -114,7 +112,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
             count.value.isWaiting = false
             guard count.value.state == .full, server.isActive else { return }
             shares.makeRoom(in: .connections)
-            // Connections of a proxy count for the clients that their PROXY headers name.
+            // Connections of a proxy count for the clients in their PROXY headers.
             shares.makeRoom(in: .proxiedConnections)
             if isFull { waitForRoom(server) } else { resume(server) }
         }
@@ -126,7 +124,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
         try? server.syncOptions?.setOption(.autoRead, value: true)
     }
 
-    /// Logs the number of connections that the system could not accept since the last message, at most once a second.
+    /// Logs how many connections the system could not accept since the last message, at most once a second.
     private func log(_ failure: IOError, at now: NIODeadline) {
         if let last = count.value.lastLine, now - last < .seconds(1) { return }
         logger.warning(

@@ -1,46 +1,45 @@
 /// The state of a connection, which decides how to react to each event.
 ///
-/// Clients may send requests before the responses to earlier ones, so the bytes read and the bytes written may belong
-/// to different requests. Responses are sent in the order of the requests.
+/// Clients may send requests before they have received earlier responses, so the bytes read and the bytes written may
+/// belong to different requests. Responses are sent in the order of the requests.
 struct ConnectionState {
     private enum Phase {
         /// Requests are read and responses are written.
         case serving(Exchange)
-        /// The last response of the connection is being written. Bytes received now are dropped.
+        /// The last response of the connection is being written. Received bytes are dropped.
         case lastResponse(Drain)
-        /// Everything is written and the output is closed. Bytes received now are read and dropped: closing a socket
-        /// with unread bytes resets it, and the client would lose the response (RFC 9112 §9.6).
+        /// Everything is written, and the output is closed. Received bytes are read and dropped: closing a socket with
+        /// unread bytes resets it, and the client would lose the response (RFC 9112 §9.6).
         case lingering(Drain)
         case closed
     }
 
     private struct Exchange {
-        /// The number of requests whose head was received and whose response is not complete.
+        /// The number of requests whose head was received and whose response is incomplete.
         var awaitingResponse = 0
         var input = Input.betweenRequests
         /// Whether the last request asked to close the connection after its response (RFC 9112 §9.6).
         var isFinal = false
-        /// Whether the last request stated the length of its body.
+        /// Whether the last request declared the length of its body.
         var hasLength = false
-        /// Whether any request has begun.
+        /// Whether any request has begun on the connection.
         var hasBegun = false
 
-        /// The drain for the rest of the last request.
+        /// The state of dropping the remaining bytes of the last request.
         var drain: Drain { Drain(hasLength: hasLength) }
     }
 
-    /// The rest of a body after the last response, which is dropped.
+    /// The dropping of a body's remaining bytes after the last response.
     struct Drain: Equatable {
         fileprivate let hasLength: Bool
         fileprivate var bytes: Int64 = 0
 
-        /// The number of bytes that extend the time by a second.
+        /// The number of dropped bytes that extend the time by a second.
         private static let bytesPerSecond = 100_000_000.0
         private static let maximumTimeouts = 5
 
-        /// How long the drain may take: the timeout, and more if many bytes of a body with a known length arrive. A
-        /// proxy on a fast network sends hundreds of megabytes before it reads the response. A client that keeps the
-        /// connection longer has to use its own network for as long.
+        /// How long dropping may take: the timeout, and more if many bytes of a body with a known length arrive,
+        /// because a proxy on a fast network sends hundreds of megabytes before it reads the response.
         func time(_ timeout: Duration) -> Duration {
             guard hasLength else { return timeout }
             return timeout + min(Duration.seconds(Double(bytes) / Self.bytesPerSecond), timeout * Self.maximumTimeouts)
@@ -49,7 +48,7 @@ struct ConnectionState {
 
     private enum Input {
         case betweenRequests
-        /// The body of the last request is not complete.
+        /// The body of the last request is incomplete.
         case inBody
         /// The body of the last request has ended early.
         case interrupted
@@ -58,15 +57,14 @@ struct ConnectionState {
     }
 
     private var phase = Phase.serving(Exchange())
-    /// Whether the client may still send bytes. A client can stop sending in any phase, but that only matters at the
-    /// end.
+    /// Whether the client may still send bytes. A client may stop sending in any phase, which only matters at the end.
     private var isInputOpen = true
 
     enum ReadAction: Equatable { case pass, drop, close }
 
     /// - Parameters:
     ///   - isFinal: Whether the request asks to close the connection.
-    ///   - hasLength: Whether the request states the length of its body.
+    ///   - hasLength: Whether the request declares the length of its body.
     mutating func headRead(isFinal: Bool = false, hasLength: Bool = false) -> ReadAction {
         guard case .serving(var exchange) = phase, exchange.input != .malformed else { return .drop }
         exchange.awaitingResponse += 1
@@ -100,7 +98,7 @@ struct ConnectionState {
         return .pass
     }
 
-    /// Notes that the client will send no more bytes.
+    /// Records that the client will send no more bytes.
     mutating func inputClosed() -> ReadAction {
         isInputOpen = false
         guard case .lingering = phase else { return .pass }
@@ -108,8 +106,7 @@ struct ConnectionState {
         return .close
     }
 
-    /// Whether received bytes are dropped. No later handler asks for them, so this handler has to continue reading by
-    /// itself.
+    /// Whether received bytes are dropped. Later handlers do not ask for them, so this handler must continue to read.
     var isDropping: Bool {
         switch phase {
         case .serving(let exchange): exchange.input == .malformed
@@ -121,7 +118,7 @@ struct ConnectionState {
     enum FailureAction: Equatable {
         /// Pass the failure on as an error, because no request is being read.
         case pass
-        /// Pass the failure to the reader of the body, as the reason why the body ends early.
+        /// Pass the failure to the reader of the body, as the reason why the body ended early.
         case passAsInterruption
         case drop
     }
@@ -139,23 +136,23 @@ struct ConnectionState {
 
     enum ResponseAction: Equatable {
         case write
-        /// Write the response as the last of the connection, and say so in its head.
+        /// Write the response as the last of the connection, as its head then declares.
         case writeAsLast
-        /// Write a refusal instead, because the received bytes are not HTTP. The response belongs to no request.
+        /// Write a refusal that belongs to no request, because the received bytes are not HTTP.
         case writeMalformedRequest
         case drop
     }
 
-    /// Notes that a response begins, unless it is an informational response.
+    /// Records that a final response begins.
     ///
-    /// - Parameter isLast: Whether the head of the response says that the connection ends.
+    /// - Parameter isLast: Whether the head of the response declares the end of the connection.
     mutating func responseBegins(isLast: Bool) -> ResponseAction {
         guard case .serving(let exchange) = phase else { return .drop }
         if exchange.awaitingResponse == 0 {
             phase = .lastResponse(exchange.drain)
             return exchange.input == .malformed ? .writeMalformedRequest : .writeAsLast
         }
-        // The request is not complete: the next bytes of the connection are the rest of a body that is not needed.
+        // The request is incomplete, so the next bytes of the connection are the unneeded end of a body.
         let isEarly = exchange.input == .inBody || exchange.input == .interrupted
         guard isLast || (exchange.awaitingResponse == 1 && (isEarly || exchange.isFinal)) else { return .write }
         phase = .lastResponse(exchange.drain)
@@ -185,12 +182,12 @@ struct ConnectionState {
         }
     }
 
-    /// Whether the client has received its last response.
+    /// Whether the client has received the last response of the connection.
     var isLingering: Bool {
         if case .lingering = phase { true } else { false }
     }
 
-    /// Whether the parts of a response's body are still written to the connection.
+    /// Whether parts of a response's body are still written to the connection.
     var isWriting: Bool {
         switch phase {
         case .serving, .lastResponse: true
@@ -200,7 +197,7 @@ struct ConnectionState {
 
     enum OutputCloseAction: Equatable { case linger, close, ignore }
 
-    /// Notes that the server has nothing more to write.
+    /// Records that the server has nothing more to write.
     mutating func outputCloses() -> OutputCloseAction {
         switch phase {
         case .serving(let exchange):
@@ -219,14 +216,14 @@ struct ConnectionState {
 
     /// The meaning of a client's silence in the current phase.
     enum Silence: Equatable {
-        /// The client waits for a response, or nothing more is read from it.
+        /// The client waits for a response, or none of its bytes are read.
         case expected
         /// The client has stopped in the middle of a body.
         case inBody
-        /// The client has not begun a request.
+        /// The client has not begun its first request.
         case beforeRequests
         case betweenRequests
-        /// The client has received its last response.
+        /// The client has received the last response of the connection.
         case afterLastResponse(Drain)
     }
 

@@ -1,11 +1,10 @@
 import NIOCore
 import NIOTLS
 
-/// Closes a TLS connection whose handshake does not complete, or on which no request arrives.
+/// Closes a TLS connection whose handshake does not complete, or that has no request.
 ///
 /// ``ConnectionHandler`` watches the client only after the handshake, and over HTTP/2 only during a stream. Between
-/// streams, an idle client is sent a GOAWAY. Without this handler, the connection would stay open if the client ignored
-/// the GOAWAY.
+/// streams, an idle client gets a GOAWAY, but may ignore it and keep the connection open.
 final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
@@ -13,10 +12,10 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     private let onHandshake: (ChannelHandlerContext) -> Void
     private var deadline: Scheduled<Void>?
     private var context: ChannelHandlerContext?
-    /// The number of handlers that serve the connection: one for HTTP/1.1, or one for each stream of HTTP/2.
+    /// The number of handlers that serve the connection: one over HTTP/1.1, or one for each HTTP/2 stream.
     private var handlers = 0
 
-    /// - Parameter onHandshake: Called when the handshake has chosen between HTTP/1.1 and HTTP/2.
+    /// - Parameter onHandshake: Called when the handshake has chosen HTTP/1.1 or HTTP/2.
     init(options: ConnectionOptions, onHandshake: @escaping (ChannelHandlerContext) -> Void) {
         self.options = options
         self.onHandshake = onHandshake
@@ -24,7 +23,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        // This applies to all streams of the connection: each stream then notices its progress as the client reads.
+        // The limit applies to all streams of a connection. Each notices its progress as the client reads.
         SocketProgress.limitUnsentBytes(of: context.channel)
         close(after: options.idleTimeout)
     }
@@ -35,7 +34,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The first request may take as long as on a connection without TLS.
+        // The first request may take as long as without TLS.
         if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent, handlers == 0 {
             close(after: options.idleTimeout)
         }
@@ -43,19 +42,19 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent { onHandshake(context) }
     }
 
-    /// Notes that a handler starts to serve the connection or one of its streams.
+    /// Counts a handler that starts to serve the connection or one of its streams.
     func served() {
         handlers += 1
         deadline?.cancel()
     }
 
-    /// Notes that a handler has finished.
+    /// Counts a handler that has finished.
     func left() {
         handlers -= 1
         if handlers == 0 { waitForRequest() }
     }
 
-    /// Waits for a request. The time includes a GOAWAY for an idle client and its time to react.
+    /// Waits for a request. The time allows for a GOAWAY to an idle client and its reaction.
     private func waitForRequest() {
         close(after: options.keepAliveTimeout + options.drainTimeout)
     }

@@ -9,28 +9,25 @@ public import NIOSSL
 package import PostcardReception
 
 extension HTTPServerBuilder {
-    /// A server with TLS, and HTTP/2 or HTTP/1.1 as the client prefers. Its connection handling is the same as without
-    /// TLS.
+    /// A server with TLS, and HTTP/2 or HTTP/1.1 as the client prefers. Connections are handled as without TLS.
     ///
     /// - Parameters:
     ///   - tls: The certificate, its private key, and all other settings of TLS.
     ///   - options: The timeouts and limits of each connection.
-    /// - Throws: Nothing. If the certificate or its key cannot be used, the application throws an error of NIOSSL when
-    ///   it starts.
+    /// - Throws: Nothing. The application throws an error of NIOSSL at its start if the certificate cannot be used.
     public static func uploads(
         tls: TLSConfiguration, options: ConnectionOptions = ConnectionOptions()
     ) throws -> HTTPServerBuilder {
         try uploads(tls: tls, options: options, onEarlyRefusal: { _ in })
     }
 
-    /// - Parameter shares: The account of the shares that clients hold. Defaults to `nil`, which limits no requests.
+    /// - Parameter shares: Limits the requests of each client. Defaults to `nil`: no limits.
     package static func uploads(
         tls: TLSConfiguration, options: ConnectionOptions, shares: ShareAccount? = nil,
         onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) throws -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
-            // Streams in progress are not interrupted after a GOAWAY: ConnectionHandler ends slow ones, as over
-            // HTTP/1.1.
+            // Streams in progress continue after a GOAWAY, because ConnectionHandler ends slow ones, as over HTTP/1.1.
             let streams = HTTP2ChannelConfiguration(
                 idleTimeout: options.keepAliveTimeout, gracefulCloseTimeout: nil,
                 streamConfiguration: configuration(options, onEarlyRefusal))
@@ -48,8 +45,8 @@ extension HTTPServerBuilder {
 }
 
 extension UploadConnection {
-    /// Waits until the response is in the client's socket, and ends the stream. The stream ends even if its client is
-    /// still sending: a client need not send the rest of a refused form (RFC 9113 §8.1).
+    /// Waits until the response is in the client's socket, and ends the stream even if its client is still sending: a
+    /// client need not send the rest of a refused form (RFC 9113 §8.1).
     func endStream() async throws {
         try await flushed()
         try await channel.eventLoop.submit { [channel] in
@@ -84,17 +81,16 @@ struct WatchedConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 }
 
-/// Keeps the error of one HTTP/2 stream from ending the other streams, and keeps a connection open until its last
-/// response is written.
+/// Keeps a connection open after the error of a single HTTP/2 stream, and until its last response is written.
 ///
-/// NIO resets the stream of a malformed request (RFC 9113 §8.1.1) and then reports the error on the connection, where
-/// Hummingbird closes at any error. During a shutdown, Hummingbird closes as soon as the last stream has ended, which
-/// NIO reports before it has written that stream's last frames.
+/// NIO resets the stream of a malformed request (RFC 9113 §8.1.1) and then reports the error on the connection, which
+/// Hummingbird closes at any error. During a shutdown, Hummingbird closes the connection as soon as the last stream has
+/// ended, which NIO reports before it has written that stream's last frames.
 final class StreamConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTP2Frame
     typealias OutboundIn = HTTP2Frame
 
-    /// Adds the handler behind NIO's handler, to a connection whose handshake has chosen HTTP/2.
+    /// Adds the handler after NIO's handler to a connection whose handshake has chosen HTTP/2.
     static func add(to context: ChannelHandlerContext) {
         let pipeline = context.pipeline.syncOperations
         guard let connection = try? pipeline.handler(type: NIOHTTP2Handler.self) else { return }
@@ -138,7 +134,7 @@ final class StreamConnectionHandler: ChannelDuplexHandler, RemovableChannelHandl
 extension StreamConnectionHandler: Sendable {}
 #else
 extension UploadConnection {
-    /// Does nothing, because there are no streams without TLS.
+    /// Does nothing, because streams need TLS.
     func endStream() async throws {}
 }
 #endif

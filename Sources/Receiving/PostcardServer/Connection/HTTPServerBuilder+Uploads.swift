@@ -10,19 +10,19 @@ extension HTTPServerBuilder {
     /// let application = Application(router: router, server: .uploads())
     /// ```
     ///
-    /// A client that waits for `100 Continue` receives it when its body is about to be read, or the refusal instead. A
-    /// refusal reaches the client even while it is still sending. A silent or slow client is refused or disconnected. A
-    /// request whose fields would take long to compare is refused. This applies to every route of the application.
+    /// A client that waits for `100 Continue` gets it when its body is about to be read, or a refusal instead. Refusals
+    /// reach a client even while it is still sending. Silent or slow clients are refused or disconnected. Requests
+    /// whose header fields would be slow to compare are refused. This applies to every route of the application.
     ///
-    /// Hummingbird's `http1(configuration:)` can receive forms too. But it does not check the heads of requests, and
-    /// clients learn less about the problems of their forms.
+    /// Hummingbird's `http1(configuration:)` can receive forms too, but does not check the heads of requests, and gives
+    /// clients less information about the problems of their forms.
     ///
     /// - Parameter options: The timeouts and limits of each connection.
     public static func uploads(options: ConnectionOptions = ConnectionOptions()) -> HTTPServerBuilder {
         uploads(options: options, onEarlyRefusal: { _ in })
     }
 
-    /// - Parameter shares: The account of the shares that clients hold. Defaults to `nil`, which limits no requests.
+    /// - Parameter shares: Limits the requests of each client. Defaults to `nil`: no limits.
     package static func uploads(
         options: ConnectionOptions, shares: ShareAccount? = nil, onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) -> HTTPServerBuilder {
@@ -53,12 +53,12 @@ extension HTTPServerBuilder {
             let named = options.usesProxyProtocol ? await ProxyHeaderHandler.client(of: channel) : nil
             let client = RequestClient(
                 of: request.headers, from: named.map(ConnectionPeer.address) ?? ConnectionPeer(channel),
-                // If a proxy names no client, the fields are those that the client wrote.
+                // If a proxy's PROXY header names no client, the client itself wrote the header fields.
                 trusting: options.usesProxyProtocol && named == nil ? [] : options.trustedProxies)
             let connection = UploadConnection(channel: channel, client: client)
             let hold: ShareAccount.Hold?
             do throws(UploadProblem) {
-                // Over HTTP/1 the request guard has checked the head.
+                // Over HTTP/1, the request guard has already checked the head.
                 if connection.isStream, let problem = RequestFieldCheck.problem(of: request.head) {
                     onEarlyRefusal(EarlyRefusal(problem: problem, bytes: [], client: connection.clientAddress))
                     throw problem
@@ -74,13 +74,13 @@ extension HTTPServerBuilder {
                 if connection.isStream { try await connection.endStream() }
                 return
             }
-            // The files are also removed if the response fails or its task is cancelled.
+            // The files are removed even if the response fails or its task is cancelled.
             defer { connection.files.remove() }
             try await UploadConnection.$current.withValue(connection) {
                 guard let writer = writer.take() else { return }
                 try await responder(request, writer, channel)
             }
-            // A stream keeps its memory until its client opens a window for the response.
+            // A stream uses memory until its client opens a window for the response.
             if connection.isStream { try await connection.endStream() }
             withExtendedLifetime(hold) {}
         }

@@ -5,20 +5,20 @@ import PostcardReception
 import PostcardStore
 import Synchronization
 
-/// Reads the PROXY header at the beginning of a connection, before TLS and HTTP see any byte.
+/// Reads the PROXY header at the beginning of a connection, before the handlers of TLS and HTTP.
 final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private enum State {
         case waiting(ByteBuffer)
-        /// The header was read. The connection counts for the share of the client that the header names.
+        /// The header was read. The connection counts for the limits of the client in the header.
         case open(client: IPAddress?, hold: ShareAccount.Hold?)
         case closed
     }
 
     private var state = State.waiting(ByteBuffer())
-    /// The other end of the connection, recorded early: a health check may be over before its header is read.
+    /// The other end of the connection. It is recorded early, because a health check may end before its header is read.
     private var peer = ConnectionPeer.gone
     private let options: ConnectionOptions
     private let shares: ShareAccount?
@@ -26,8 +26,8 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - shares: The account of the shares that clients hold. Defaults to `nil`, which does not limit connections.
-    ///   - refusals: Decides when connections without a valid header are logged.
+    ///   - shares: Limits the connections of each client. Defaults to `nil`: no limits.
+    ///   - refusals: Logs connections without a valid header.
     init(
         options: ConnectionOptions, shares: ShareAccount? = nil, refusals: ProxyHeaderRefusals, logger: Logger
     ) {
@@ -37,14 +37,14 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.logger = logger
     }
 
-    /// The client in the header; `nil` if the header names none, or is not complete.
+    /// The client in the header; `nil` if the header names no client or is incomplete.
     var client: IPAddress? {
         if case .open(let client, _) = state { client } else { nil }
     }
 
     /// The client in the PROXY header of a connection.
     ///
-    /// - Parameter channel: The connection, or a stream of it.
+    /// - Parameter channel: The connection, or one of its streams.
     static func client(of channel: any Channel) async -> IPAddress? {
         let parent = channel.parent
         let connection = parent?.parent == nil ? channel : parent ?? channel
@@ -53,8 +53,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
         }.get()
     }
 
-    /// The client in the PROXY header of a connection, or else the connection's other end. Call it on the connection's
-    /// event loop.
+    /// The client in the PROXY header, or else the connection's other end. Call it on the connection's event loop.
     static func clientNow(of connection: any Channel) -> IPAddress? {
         let header = try? connection.pipeline.syncOperations.handler(type: ProxyHeaderHandler.self)
         return header?.client ?? IPAddress(connection.remoteAddress)
@@ -114,8 +113,8 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelInactive()
     }
 
-    /// Closes a connection that ends before its header is complete. A connection without any byte was only a test
-    /// whether the port is open, and is not logged.
+    /// Closes a connection that ends before its header is complete. A connection without any bytes only tested whether
+    /// the port is open, and is not logged.
     private func closeUnfinished(context: ChannelHandlerContext) {
         guard case .waiting(let received) = state, received.readableBytes > 0 else {
             state = .closed
@@ -134,7 +133,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
 @available(*, unavailable)
 extension ProxyHeaderHandler: Sendable {}
 
-/// Logs connections that are closed because of their PROXY headers, in at most one line a minute.
+/// Logs connections with invalid PROXY headers, at most one line a minute.
 final class ProxyHeaderRefusals: Sendable {
     private let line = Mutex(RepeatedLine())
 
@@ -149,8 +148,7 @@ final class ProxyHeaderRefusals: Sendable {
     }
 }
 
-/// Adds a ``ProxyHeaderHandler`` to each connection of a server, if the options say that connections begin with a PROXY
-/// header.
+/// Adds a ``ProxyHeaderHandler`` to each connection of a server, if the options require PROXY headers.
 struct ProxiedConnection<Base: ServerChildChannel>: ServerChildChannel {
     let base: Base
     let options: ConnectionOptions
@@ -166,7 +164,7 @@ struct ProxiedConnection<Base: ServerChildChannel>: ServerChildChannel {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
         guard options.usesProxyProtocol else { return base.setup(channel: channel, logger: logger) }
         do {
-            // Added before the handlers of TLS and HTTP, which the base adds behind it.
+            // This handler must precede the handlers of TLS and HTTP, which the base adds after it.
             let handler = ProxyHeaderHandler(options: options, shares: shares, refusals: refusals, logger: logger)
             try channel.pipeline.syncOperations.addHandler(handler)
         } catch {

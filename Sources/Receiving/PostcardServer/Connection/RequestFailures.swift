@@ -5,25 +5,25 @@ import PostcardFoundation
 package import PostcardReception
 package import PostcardStore
 
-/// A request that was refused while it was being parsed, before any handler saw it.
+/// A request that was refused while it was parsed, before any other handler received it.
 package struct EarlyRefusal: Sendable {
     package let problem: UploadProblem
-    /// The first bytes of those received last; empty if they do not begin with the request.
+    /// The beginning of the bytes received last; empty if they do not begin with the request.
     package let bytes: [UInt8]
-    /// The other end of the connection. The header fields were not read, so they cannot name another client.
+    /// The other end of the connection. The header fields were not parsed, so they cannot name another client.
     package var client: IPAddress?
 
     /// Called with each early refusal, on the connection's event loop.
     package typealias Observer = @Sendable (EarlyRefusal) -> Void
 }
 
-/// The problem for which ``RequestGuard`` refuses a request.
+/// The error with which ``RequestGuard`` refuses a request.
 struct RequestRefusal: Error {
     let problem: UploadProblem
 }
 
 extension UploadProblem {
-    /// The refusal for an error of the HTTP decoder.
+    /// Makes the refusal for an error of the HTTP decoder.
     static func decoding(_ error: any Error) -> UploadProblem {
         switch error {
         case let refusal as RequestRefusal: refusal.problem
@@ -35,7 +35,7 @@ extension UploadProblem {
 }
 
 extension HTTPFields {
-    /// Whether a message is the last one of its connection. `Connection` is a case-insensitive list (RFC 9110 §7.6.1).
+    /// Whether `Connection`, a case-insensitive list, asks to close the connection (RFC 9110 §7.6.1).
     var askForClose: Bool {
         self[values: .connection].contains { value in
             value.split(separator: ",").contains { option in
@@ -45,21 +45,20 @@ extension HTTPFields {
     }
 }
 
-/// Keeps the latest bytes of a connection while they are parsed, so that an ``EarlyRefusal`` can show them. It also
-/// records since when the head of a request is incomplete.
+/// Records the latest bytes of a connection while they are parsed, so that an ``EarlyRefusal`` can show them, and the
+/// time since which the head of a request is incomplete.
 final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private var latest: ByteBuffer?
     private var isBetweenRequests = true
-    /// Whether the latest bytes begin with the request that is being parsed. Otherwise they may be the middle of a
-    /// form.
+    /// Whether the latest bytes begin with the current request, and not in the middle of a form.
     private var startsWithRequest = true
-    /// The time of the first bytes after the last complete part of a request; `nil` if there were no such bytes.
+    /// The time since which bytes of an incomplete part of a request have arrived; `nil` if there are none.
     private(set) var incompleteSince: NIODeadline?
 
-    /// The maximum number of bytes that are shown: enough for the head of a usual request.
+    /// The maximum number of recorded bytes: enough for the head of a usual request.
     private static let maximumBytes = 8 << 10
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -70,14 +69,14 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
         latest = nil
     }
 
-    /// Notes that a part of a request was decoded.
+    /// Records that a part of a request was decoded.
     func partRead(isEnd: Bool) {
         incompleteSince = nil
         isBetweenRequests = isEnd
         startsWithRequest = false
     }
 
-    /// The first of the bytes being parsed; empty if they do not begin with a request.
+    /// The first bytes of the request that is being parsed; empty if they were not recorded.
     var beginning: [UInt8] {
         guard startsWithRequest, let latest else { return [] }
         return Array(latest.readableBytesView.prefix(Self.maximumBytes))
@@ -88,7 +87,7 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
 extension WireBytes: Sendable {}
 
 extension HTTPFields {
-    /// Adds the field `Date`, which every response of an origin server has (RFC 9110 §6.6.1).
+    /// Adds the field `Date`, which every response must have (RFC 9110 §6.6.1).
     mutating func dateIfMissing() {
         if self[.date] == nil { self[.date] = Date().httpDate }
     }

@@ -7,28 +7,28 @@ import PostcardReception
 
 /// Refuses invalid requests that NIO's decoder accepts, and adapts each response to its request's method and version.
 ///
-/// The guard is directly behind the decoder, because later handlers no longer see requests as they were sent.
+/// The guard must be directly after the decoder, because later handlers do not see requests as they were sent.
 final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// The facts about a request that its response depends on.
+    /// The facts about a request that affect its response.
     private struct Asked {
         var isHead = false
         var isOld = false
     }
 
-    /// The requests without a response yet, in order.
+    /// The requests without a response, in order.
     private var awaitingResponse = CircularBuffer<Asked>()
     /// The request whose response is being written.
     private var current = Asked()
-    /// How the decoder treats the bytes after the request that is being read.
+    /// How the decoder treats the bytes after the current request.
     private var upgrade = Upgrade.none
     private var isAtEndOfUpgrade = false
 
-    /// Whether the decoder has stopped after a request for another protocol. A second call returns `false`.
+    /// Whether the decoder has stopped after a request for another protocol. Further calls return `false`.
     func takeEndOfUpgrade() -> Bool {
         defer { isAtEndOfUpgrade = false }
         return isAtEndOfUpgrade
@@ -57,7 +57,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
         let isOld = Self.isOld(head)
         awaitingResponse.append(Asked(isHead: head.method == .HEAD, isOld: isOld))
         if isOld {
-            // HTTP/1.0 clients know neither 100 Continue nor persistent connections (RFC 9110 §10.1.1, RFC 9112 §9.3).
+            // HTTP/1.0 has neither 100 Continue nor persistent connections (RFC 9110 §10.1.1, RFC 9112 §9.3).
             head.headers.remove(name: "Expect")
             head.headers.replaceOrAdd(name: "Connection", value: "close")
         }
@@ -75,13 +75,13 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
             }
         case .head(var head):
             current = awaitingResponse.popFirst() ?? Asked()
-            // With this version, the encoder sends no chunks.
+            // For this version, the encoder sends no chunks.
             if current.isOld { head.version = .http1_0 }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body:
             if current.isHead { promise?.succeed() } else { context.write(data, promise: promise) }
         case .end:
-            // The end of a chunked body is part of the body, and a response to HEAD has none (RFC 9110 §9.3.2).
+            // The end of a chunked body belongs to the body, and a response to HEAD has no body (RFC 9110 §9.3.2).
             let end: HTTPServerResponsePart = .body(.byteBuffer(ByteBuffer()))
             context.write(current.isHead ? wrapOutboundOut(end) : data, promise: promise)
         }
@@ -91,7 +91,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
         head.version.major < 1 || (head.version.major == 1 && head.version.minor == 0)
     }
 
-    /// The refusal of a request because of its head alone; `nil` if the head is valid.
+    /// The refusal of a request because of its head; `nil` if the head is valid.
     private static func refusal(of head: HTTPRequestHead) -> UploadProblem? {
         let hosts = head.headers["Host"]
         guard hosts.count <= 1 else { return .severalHosts }
@@ -105,12 +105,12 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 }
 
-/// How the decoder treats a request that may ask for another protocol on its connection (RFC 9110 §7.8).
+/// How the decoder treats a request for another protocol (RFC 9110 §7.8).
 private enum Upgrade {
     case none
-    /// The decoder reads nothing after the request.
+    /// The decoder reads nothing after this request.
     case stopsDecoder
-    /// The decoder may or may not continue to read, so the connection must end with the response.
+    /// It is unknown whether the decoder continues to read, so the connection must end with the response.
     case unclear
 
     init(of head: HTTPRequestHead) {
@@ -130,8 +130,7 @@ private enum Upgrade {
         self = isPlain && hasName && names.contains("upgrade") ? .stopsDecoder : .unclear
     }
 
-    /// Whether all parsers read this byte of the `Connection` field in the same way, so that they agree on the field's
-    /// options.
+    /// Whether all parsers treat this byte of the `Connection` field alike, so that they agree on the field's options.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
@@ -143,12 +142,11 @@ private enum Upgrade {
 @available(*, unavailable)
 extension RequestGuard: Sendable {}
 
-/// NIO's request decoder, without the switch to another protocol.
+/// NIO's request decoder, without upgrades to another protocol.
 ///
 /// After a request for an upgrade, NIO's decoder reads nothing more, even if the server refuses the upgrade. This
-/// server never upgrades, so it has to ignore the field (RFC 9110 §7.8), and a new decoder reads the next request. The
-/// decoder in Hummingbird's pipeline cannot be replaced. This decoder is therefore in front of it, and passes requests
-/// to the handler behind it.
+/// server never upgrades, so it must ignore the field (RFC 9110 §7.8), and a new decoder reads the next request. This
+/// decoder precedes the decoder in Hummingbird's pipeline, which cannot be replaced.
 final class RequestDecoder: ByteToMessageDecoder {
     typealias InboundOut = HTTPServerRequestPart
 
@@ -157,8 +155,8 @@ final class RequestDecoder: ByteToMessageDecoder {
     private var decoder = RequestDecoder.makeDecoder()
 
     /// - Parameters:
-    ///   - replaced: The decoder that no longer receives bytes. Requests are passed to the handler behind it.
-    ///   - requestGuard: The handler behind the replaced decoder. It knows where a request for an upgrade ends.
+    ///   - replaced: The decoder that no longer receives bytes. Requests are passed to the handler after it.
+    ///   - requestGuard: The handler after the replaced decoder, which detects the end of a request for an upgrade.
     init(replacing replaced: ChannelHandlerContext, requestGuard: RequestGuard) {
         self.replaced = replaced
         self.requestGuard = requestGuard
@@ -202,14 +200,14 @@ final class RequestDecoder: ByteToMessageDecoder {
 @available(*, unavailable)
 extension RequestDecoder: Sendable {}
 
-/// Checks the target and the fields of a request before a route compares or searches them.
+/// Checks the target and header fields of a request before routes compare or search them.
 enum RequestFieldCheck {
-    /// The refusal of an HTTP/1 request because of its fields or its target; `nil` if they are valid.
+    /// The refusal of an HTTP/1 request because of its target or header fields; `nil` if they are valid.
     static func problem(of head: HTTPRequestHead) -> UploadProblem? {
         problem(ofTarget: head.uri, head.headers.lazy.map { ($0.name, $0.value) })
     }
 
-    /// The refusal of an HTTP/2 request because of its fields or its target; `nil` if they are valid.
+    /// The refusal of an HTTP/2 request because of its target or header fields; `nil` if they are valid.
     static func problem(of request: HTTPRequest) -> UploadProblem? {
         let fields = [("Host", request.authority ?? ""), ("scheme", request.scheme ?? "")]
         return problem(ofTarget: request.path ?? "", fields + request.headerFields.map { ($0.name.rawName, $0.value) })

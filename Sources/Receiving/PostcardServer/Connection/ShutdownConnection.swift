@@ -4,12 +4,12 @@ import NIOCore
 import ServiceLifecycle
 import Synchronization
 
-/// Limits how long a connection may delay the server's shutdown, and how many of its bytes may wait in memory.
+/// Limits how long a connection may delay the server's shutdown, and how many of its bytes are buffered.
 ///
-/// During a shutdown, Hummingbird waits for requests in progress without a limit.
+/// During a shutdown, Hummingbird itself waits for requests in progress without a limit.
 struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     let base: Base
-    /// How long requests may continue after the shutdown has begun.
+    /// How long requests may continue after the shutdown began.
     let timeout: Duration
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
@@ -23,8 +23,7 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 
     func handle(value: Base.Value, logger: Logger) async {
-        // A single task that can be cancelled. A task group with a second task that waits for the shutdown would cost
-        // several kilobytes per connection.
+        // A task group with a second task for the shutdown would cost several kilobytes per connection.
         let serving = Task { await base.handle(value: value, logger: logger) }
         await withTaskCancellationHandler {
             await withGracefulShutdownHandler {
@@ -41,7 +40,7 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     private func cut(_ channel: any Channel, servedBy serving: Task<Void, Never>) {
         let cut = channel.eventLoop.scheduleTask(in: TimeAmount(timeout)) {
             channel.pipeline.fireUserInboundEventTriggered(ConnectionCut.Event())
-            // If the task were cancelled before the connection is closed, the body would seem complete.
+            // Cancelling the task before the connection is closed would make the body seem complete.
             channel.closeFuture.whenComplete { _ in serving.cancel() }
         }
         Task {
@@ -51,7 +50,7 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 }
 
-/// Closes a connection immediately when it receives its event, without waiting for other handlers to send or read.
+/// Closes a connection at once when it receives its event, without waiting for other handlers.
 private final class ConnectionCut: ChannelInboundHandler {
     typealias InboundIn = NIOAny
 
@@ -68,9 +67,8 @@ private final class ConnectionCut: ChannelInboundHandler {
 @available(*, unavailable)
 extension ConnectionCut: Sendable {}
 
-/// Chooses the sizes of the buffers into which connections are read. Each connection may have about thirteen buffers
-/// that wait for its route, and keeps four for its next bytes. The buffers are therefore smaller while there are many
-/// connections.
+/// Chooses the sizes of the buffers into which connections are read. A connection has four buffers for its next bytes,
+/// and about thirteen that may wait for its route. The buffers are therefore smaller while there are many connections.
 struct SharedReceiveBuffers: RecvByteBufferAllocator {
     private static let connections = Atomic<Int>(0)
     private static let maximumBytes = 64 << 10
@@ -90,7 +88,7 @@ struct SharedReceiveBuffers: RecvByteBufferAllocator {
     private var size: Int {
         var share = Self.maximumBytes
         let connections = Self.connections.load(ordering: .relaxed)
-        // A power of two, like all capacities.
+        // The size is a power of two, like all capacities.
         while share > Self.minimumBytes, share * connections > Self.sharedBytes { share /= 2 }
         return min(adaptive.nextBufferSize() ?? share, share)
     }

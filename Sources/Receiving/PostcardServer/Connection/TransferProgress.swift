@@ -2,18 +2,18 @@ import NIOCore
 import PostcardCLibrary
 import PostcardReception
 
-/// Tracks whether a client reads its responses: which parts are not in the socket yet, and how long nothing has moved.
+/// Tracks whether a client reads its responses: which parts are not in the socket yet, and for how long.
 struct ResponseProgress {
     private let options: ConnectionOptions
     /// The number of parts of responses that are not in the socket yet.
     private(set) var unsentParts = 0
-    /// The time since which no byte of these parts has reached the socket.
+    /// The time since which no bytes of unsent parts have reached the socket.
     private var stalledSince = NIODeadline.distantPast
     /// The number of bytes of the connection that the client has acknowledged; `nil` if the system does not report it.
     private var acknowledgedBytes: UInt64?
     /// The time since which the number of acknowledged bytes has not changed.
     private var unacknowledgedSince = NIODeadline.distantPast
-    /// The maximum time for which the client may read nothing.
+    /// How long the client may read nothing.
     private var pause: Duration
 
     init(options: ConnectionOptions) {
@@ -21,7 +21,7 @@ struct ResponseProgress {
         pause = options.idleTimeout
     }
 
-    /// Notes that a part of a response was written.
+    /// Records that a part of a response was written.
     ///
     /// - Parameter acknowledged: The number of acknowledged bytes of the connection.
     mutating func partWritten(at now: NIODeadline, acknowledged: @autoclosure () -> UInt64?) {
@@ -33,23 +33,23 @@ struct ResponseProgress {
         unsentParts += 1
     }
 
-    /// Notes that a part is in the socket.
+    /// Records that a part of a response is in the socket.
     mutating func partSent(at now: NIODeadline) {
         unsentParts -= 1
         stalledSince = now
     }
 
-    /// Checks whether the client makes progress.
+    /// Checks whether the client reads.
     ///
     /// - Parameters:
     ///   - acknowledged: The number of acknowledged bytes of the connection.
-    ///   - isStream: Whether the response is a stream of HTTP/2.
+    ///   - isStream: Whether the response is an HTTP/2 stream.
     ///   - isClosing: Whether the connection closes after the response, which shortens the allowed pause.
     /// - Returns: The time until the next check; `nil` if the client has paused for too long.
     mutating func check(
         at now: NIODeadline, acknowledged: UInt64?, isStream: Bool, isClosing: Bool
     ) -> Duration? {
-        // The system accepts large pieces at once, and then nothing until much of them was read.
+        // The system accepts many bytes at once, and then none until the client has read most of them.
         if let bytes = acknowledged, bytes != acknowledgedBytes {
             pause = options.pause(afterReading: bytes - min(acknowledgedBytes ?? 0, bytes))
             acknowledgedBytes = bytes
@@ -60,32 +60,31 @@ struct ResponseProgress {
             response: stalledSince.duration(to: now), connection: unacknowledgedSince.duration(to: now),
             isStream: isStream)
         let rest = stall.rest(of: allowed)
-        // Checked often enough to know when the client last read something.
+        // Frequent checks find out when the client last read something.
         return rest > .zero ? min(rest, allowed / 4) : nil
     }
 }
 
-/// How long a client has paused in reading a response that is not fully in the socket yet.
+/// How long a client has not read a response that is not completely in the socket.
 struct ResponseStall {
     /// How long no part of the response has reached the socket.
     let response: Duration
-    /// How long the client has acknowledged no byte of the connection.
+    /// How long the client has acknowledged no bytes of the connection.
     let connection: Duration
-    /// Whether the response is a stream of HTTP/2, so that the acknowledged bytes may belong to other streams.
+    /// Whether the response is an HTTP/2 stream. The acknowledged bytes may then belong to other streams.
     let isStream: Bool
 
-    /// The remaining time for which the client may read nothing. Zero or less if the client has paused for too long.
+    /// The remaining time for which the client may read nothing: zero or less if the client has paused for too long.
     ///
     /// On a connection with a single response, acknowledged bytes are progress of that response. For a stream this is
     /// uncertain. Its next part may be queued behind the bytes that the client reads. Or the client may read other
-    /// streams and open no window for this stream (RFC 9113 §5.2). NIO does not report which is the case. Acknowledged
-    /// bytes therefore count for a stream too, but its own parts may stall for at most two pauses. A client that keeps
-    /// one stream moving can thus hold each other stream for at most two minutes, with the default
+    /// streams and open no window for this stream (RFC 9113 §5.2). NIO reports neither case. Acknowledged bytes
+    /// therefore count for a stream too, but its own parts may stall for at most two pauses. A client that keeps one
+    /// stream moving can thus keep each other stream for at most two minutes, with the default
     /// ``ConnectionOptions/idleTimeout``. The queue drains sooner, because the responses to one address usually have at
     /// most 1 MiB in the queue.
     ///
-    /// - Parameter pause: The maximum time for which a client with a single response on its connection may read
-    ///   nothing.
+    /// - Parameter pause: How long a client with a single response on its connection may read nothing.
     func rest(of pause: Duration) -> Duration {
         let rest = pause - min(response, connection)
         return isStream ? min(rest, pause * 2 - response) : rest
@@ -93,13 +92,12 @@ struct ResponseStall {
 }
 
 #if os(Linux)
-/// The system's information about the bytes of a connection in flight.
+/// Information of the system about the bytes of a connection in flight.
 enum SocketProgress {
-    /// The number of bytes of a connection that the client has acknowledged; `nil` if the system does not report it.
+    /// The number of bytes that the client of a connection has acknowledged; `nil` if the system does not report it.
     static func acknowledgedBytes(of channel: any Channel) -> UInt64? {
         guard let socket = channel as? any SocketOptionProvider, channel.eventLoop.inEventLoop else { return nil }
-        // The fields of `struct tcp_info` (linux/tcp.h): `tcpi_bytes_acked` is the eight bytes at offset 120. The
-        // declaration in the C library ends before it.
+        // The number is `tcpi_bytes_acked` of `struct tcp_info` (linux/tcp.h), which the C library's struct lacks.
         let numbers: EventLoopFuture<SIMD16<UInt64>> = socket.unsafeGetSocketOption(
             level: SocketOptionLevel(IPPROTO_TCP), name: SocketOptionName(TCP_INFO))
         let box = NIOLoopBound<Box>(Box(), eventLoop: channel.eventLoop)
@@ -114,7 +112,7 @@ enum SocketProgress {
     static func limitUnsentBytes(of channel: any Channel) {
         let option = ChannelOptions.Types.SocketOption(
             level: SocketOptionLevel(IPPROTO_TCP), name: SocketOptionName(TCP_NOTSENT_LOWAT))
-        // The option is only a hint: everything works without it.
+        // The option is only an optimization, so errors are ignored.
         try? channel.syncOptions?.setOption(option, value: 64 << 10)
     }
 }

@@ -7,12 +7,11 @@ package import PostcardStore
 /// An event whose promise succeeds when all parts of the response are in the socket.
 struct ResponseFlush: Sendable {}
 
-/// The connection of a request, and the objects that are kept until the request ends.
+/// The connection of a request, with the objects that are kept until the request ends.
 package final class UploadConnection: RequestConnection {
-    /// The connection of the request that the current task handles; `nil` on another server than
+    /// The connection of the request that the current task handles; `nil` on other servers than
     /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. Only routes, middleware and the extensions of `Request`
-    /// read this value, because Hummingbird passes them only the app's own context. They pass the connection on to
-    /// other code.
+    /// read this value, because Hummingbird passes them only the app's own context.
     @TaskLocal package static var current: UploadConnection?
 
     package let channel: any Channel
@@ -21,14 +20,13 @@ package final class UploadConnection: RequestConnection {
 
     package var informs: Bool { true }
 
-    /// Whether the channel is one stream of an HTTP/2 connection. The parent of a whole connection is the listening
-    /// channel.
+    /// Whether the channel is an HTTP/2 stream. The parent of a whole connection is the listening channel.
     package var isStream: Bool { channel.parent?.parent != nil }
 
     /// The client of the request: the other end of the connection, or the client that a trusted proxy names.
     private let client: RequestClient
 
-    /// The client for whose share the request counts; `nil` if clients cannot be distinguished.
+    /// The client whose limits the request uses; `nil` if clients cannot be distinguished.
     package var peer: PeerAddress? { client.peer }
 
     /// The address of the client; `nil` if it is unknown.
@@ -37,7 +35,7 @@ package final class UploadConnection: RequestConnection {
     /// The report of the request's outcome.
     package let report = UploadReport()
 
-    /// Temporary files that are removed after the response was sent.
+    /// Temporary files, which are removed after the response was sent.
     let files = TemporaryFiles()
 
     init(channel: any Channel, client: RequestClient) {
@@ -49,24 +47,21 @@ package final class UploadConnection: RequestConnection {
         self.init(channel: channel, client: RequestClient(from: ConnectionPeer(channel)))
     }
 
-    /// Waits until the response written so far is in the client's socket. If the client reads nothing, the call waits
-    /// until the connection is closed.
+    /// Waits until the response so far is in the client's socket, or the connection is closed.
     func flushed() async throws {
         do {
             try await channel.triggerUserOutboundEvent(ResponseFlush())
         } catch ChannelError.operationUnsupported {
-            // Other servers wait in their own way.
+            // On other servers, the call does not wait.
         }
     }
 
-    /// How long a stream may stay open after the refusal of its request, without reading the refusal.
+    /// How long a stream stays open if its client does not read the refusal of its request.
     private static let patience = TimeAmount.milliseconds(500)
 
-    /// Closes a stream later, if its client opens no window for the refusal of its request. Such streams must not add
-    /// up.
+    /// Closes a stream later, if its client opens no window for the refusal of its request.
     ///
-    /// - Returns: The scheduled closing, to be cancelled when the refusal is in the socket; `nil` for a whole
-    ///   connection.
+    /// - Returns: The scheduled task, to be cancelled once the refusal is in the socket; `nil` for a whole connection.
     func cutLater() -> Scheduled<Void>? {
         guard isStream else { return nil }
         return channel.eventLoop.scheduleTask(in: Self.patience) { [channel] in channel.close(promise: nil) }
@@ -86,8 +81,8 @@ package final class UploadConnection: RequestConnection {
 
 /// Ends a request because another request wants the lock of its upload.
 extension UploadConnection {
-    /// The time without bytes after which an ended request is interrupted, and the time after which it is interrupted
-    /// in any case: a client may continue to send byte by byte, while another request waits.
+    /// The time without bytes after which an ended request is interrupted, and the time after which it is always
+    /// interrupted: a client may continue to send byte by byte while another request waits.
     private static let (quietTime, longestTime) = (Duration.milliseconds(50), Duration.milliseconds(200))
 
     package func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool) {

@@ -12,7 +12,7 @@ struct Archive<Store: UploadStore>: Sendable {
     let budget: ResponseBudget
     let meter: UploadMeter
 
-    /// The default number of records in a listing, and the maximum.
+    /// The default number of records in a listing.
     private static var usualLimit: Int { 50 }
     private static var maximumLimit: Int { 1000 }
 
@@ -23,7 +23,7 @@ struct Archive<Store: UploadStore>: Sendable {
             return id
         }
         let hold = try budget.shares.take(of: .responses, on: connection)
-        // One record more than the page has shows that there is a next page.
+        // One more record than fits on the page shows whether there is a next page.
         let found = try await reading(logger) { try await store.identifiers(limit: limit + 1, after: after) }
         let page = found.prefix(limit)
         let next = found.count > limit ? page.last : nil
@@ -40,7 +40,7 @@ struct Archive<Store: UploadStore>: Sendable {
         return limit
     }
 
-    /// Sends the stored records one after the other, so that a long listing is never in memory as a whole.
+    /// Sends the stored records one after the other, so that a long listing is never completely in memory.
     private func listing(
         _ ids: [UploadID], next: UploadID?, _ hold: ShareAccount.Hold, on connection: UploadConnection?, logger: Logger
     ) -> ResponseBody {
@@ -48,7 +48,7 @@ struct Archive<Store: UploadStore>: Sendable {
             try await writer.write(ByteBuffer(string: #"{"uploads":["#))
             var separator = ""
             for id in ids {
-                // Uploads that are damaged or were deleted in the meantime are left out.
+                // Damaged uploads and uploads deleted meanwhile are left out.
                 let record: any StoredFile
                 do {
                     guard let opened = try await store.openRecord(id) else { continue }
@@ -125,7 +125,7 @@ struct Archive<Store: UploadStore>: Sendable {
             .response(to: request)
     }
 
-    /// - Throws: `UploadStoreError` if the length of the file differs from its record, so that the digest is wrong too.
+    /// - Throws: `UploadStoreError` if the file's length differs from its record, so that its digest does too.
     private func open(
         _ index: Int, of id: UploadID, _ described: UploadRecord.File
     ) async throws -> (any StoredFile)? {

@@ -5,11 +5,11 @@ import PostcardReception
 import PostcardStore
 import PostcardWire
 
-/// The response to a request for a file, or for a part of it.
+/// The response to a request for a file, or for a range of its bytes.
 struct FileResponse {
     let file: UploadRecord.File
     let content: any StoredFile
-    /// The share of open files that the response holds.
+    /// Reserves an open file for the response.
     let hold: ShareAccount.Hold
     let budget: ResponseBudget
     let connection: UploadConnection?
@@ -41,7 +41,7 @@ struct FileResponse {
         return ByteRange(range, size: content.size)
     }
 
-    /// Whether an `If-None-Match` contains the ETag (RFC 9110 §13.1.2).
+    /// Whether an `If-None-Match` field contains the ETag (RFC 9110 §13.1.2).
     private static func matches(_ value: String, _ etag: String) -> Bool {
         value.split(separator: ",").contains { candidate in
             let tag = candidate.trimmingPrefix { $0 == " " }
@@ -74,17 +74,16 @@ struct FileResponse {
     }
 }
 
-/// The part of a file that a request asks for (RFC 9110 §14).
+/// The bytes of a file that a request asks for (RFC 9110 §14).
 enum ByteRange: Equatable {
     case whole
     /// Only the bytes in the range.
     case part(Range<Int64>)
     case notSatisfiable
 
-    /// Reads a `Range` header field.
+    /// Parses a `Range` header field.
     ///
-    /// A field that is malformed, has another unit or asks for several ranges means the whole file, as RFC 9110 §14.2
-    /// allows.
+    /// Ignores a field that is malformed, has another unit or asks for several ranges, as RFC 9110 §14.2 allows.
     init(_ value: String, size: Int64) {
         let fields = value.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard fields.count == 2, fields[0].lowercased() == "bytes" else {
@@ -123,12 +122,12 @@ enum ByteRange: Equatable {
         let text = text.trimmingPrefix { $0 == " " || $0 == "\t" }
         if text.isEmpty { return .missing }
         guard text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) else { return .malformed }
-        // A number that does not fit is greater than any file.
+        // A number that exceeds `Int64` is greater than the size of any file.
         return .number(min(Int64(text) ?? .max, .max - 1))
     }
 }
 
-/// How a browser presents a file, which anyone may have sent.
+/// How browsers present a file, which anyone may have sent.
 struct FilePresentation {
     let contentType: String
     let contentDisposition: String
@@ -141,13 +140,13 @@ struct FilePresentation {
         contentDisposition = disposition + Self.parameters(filename: file.filename)
     }
 
-    /// The types that browsers show without running code in them. Files of other types are downloaded.
+    /// The media types that browsers show without running code in them. Files of other types are downloaded.
     private static let shownTypes: Set<String> = [
         "image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/heic", "image/heif", "image/bmp",
         "text/plain",
     ]
 
-    /// The client's media type, or `application/octet-stream` if it is malformed.
+    /// The client's media type, or `application/octet-stream` if that type is malformed.
     private static func safeType(_ text: String) -> String {
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }), let type = try? MediaType(text) else {
             return MediaType.octetStream.value
@@ -155,10 +154,10 @@ struct FilePresentation {
         return type.value
     }
 
-    /// The client's filename: in ASCII for old clients, and in full for all others (RFC 6266 §4.3, RFC 8187 §3.2).
+    /// The client's filename: in ASCII for old clients, and unchanged for all others (RFC 6266 §4.3, RFC 8187 §3.2).
     private static func parameters(filename: String) -> String {
         guard !filename.isEmpty else { return "" }
-        // A file that is saved must not seem to have another extension.
+        // Characters that change the direction of text could make the extension seem different.
         let filename = DisplayText.replacingSteering(in: filename, with: "_")
         var plain = ""
         var encoded = ""

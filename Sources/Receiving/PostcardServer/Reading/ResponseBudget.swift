@@ -4,13 +4,13 @@ package import NIOCore
 package import PostcardReception
 import PostcardStore
 
-/// Sends responses within the limits for memory and open files that clients share.
+/// Sends responses within the limits of memory and open files that clients share.
 ///
-/// A stored file is read in pieces. A piece is read when the previous piece has been sent and there is room for the
-/// next. A client that does not read holds one piece until its connection is closed.
+/// A stored file is read in pieces. Each piece is read after the previous piece was sent, and once memory is free for
+/// it. A client that does not read its response uses the memory of one piece until its connection is closed.
 package struct ResponseBudget: Sendable {
     let shares: ShareAccount
-    /// The minimum size of a piece. It is smaller than usual if there is little room for all responses together.
+    /// The minimum size of a piece, in bytes. It is smaller than usual if the memory for all responses is small.
     private let leastPieceBytes: Int
 
     static let maximumPieceBytes = 64 << 10
@@ -23,9 +23,9 @@ package struct ResponseBudget: Sendable {
 
     /// Sends a part of a stored file.
     ///
-    /// - Parameter connection: The connection of the response. The memory counts for its client.
-    /// - Throws: `CancellationError` if the task is cancelled, `ChannelError` if the client is gone, and
-    ///   `UploadStoreError` if the file is shorter than it was.
+    /// - Parameter connection: The connection of the response, whose client uses the memory.
+    /// - Throws: `CancellationError` if the task is cancelled, `ChannelError` if the client is disconnected, and
+    ///   `UploadStoreError` if the file has become shorter.
     @concurrent func send(
         _ content: some StoredFile, _ range: Range<Int64>, to writer: inout any ResponseBodyWriter,
         priority: FormResponse.Priority = .ordinary, on connection: UploadConnection?
@@ -47,9 +47,9 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// Reserves room for a piece.
+    /// Waits for memory and reserves it for a piece.
     ///
-    /// - Returns: The maximum size of the piece, and the reserved share.
+    /// - Returns: The reservation, and the maximum size of the piece.
     private func take(
         upTo wanted: Int, _ priority: FormResponse.Priority, _ connection: UploadConnection?
     ) async throws -> (hold: ShareAccount.Hold?, count: Int) {
@@ -67,12 +67,11 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// A response body that is a stored file.
+    /// Makes a response body of a stored file.
     ///
     /// - Parameters:
-    ///   - hold: A share that is given back when the body was sent or the response is dropped, such as the share of
-    ///     open files.
-    ///   - connection: The connection of the response. The memory counts for its client.
+    ///   - hold: A reservation, such as an open file, to give back when the body is sent or dropped.
+    ///   - connection: The connection of the response, whose client uses the memory.
     func body(
         of content: any StoredFile, _ hold: ShareAccount.Hold, priority: FormResponse.Priority = .ordinary,
         on connection: UploadConnection?
@@ -84,10 +83,10 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// A response body that is already in memory. The bytes of a body above the smallest piece count until they are sent or
-    /// the response is dropped.
+    /// Makes a response body of bytes in memory. Unless they fit in the smallest piece, the bytes count until they are
+    /// sent or the response is dropped.
     ///
-    /// - Throws: `UploadProblem` if the responses in progress leave no room for the body.
+    /// - Throws: `UploadProblem` if the memory for responses is used up.
     package func body(
         of bytes: ByteBuffer, on connection: UploadConnection?
     ) throws(UploadProblem) -> ResponseBody {
@@ -95,7 +94,7 @@ package struct ResponseBudget: Sendable {
         return body(of: bytes, try shares.take(bytes.readableBytes, of: .responseBytes, on: connection), on: connection)
     }
 
-    /// - Parameter hold: The share of memory for the bytes.
+    /// - Parameter hold: Reserves the memory of the bytes.
     func body(of bytes: ByteBuffer, _ hold: ShareAccount.Hold?, on connection: UploadConnection?) -> ResponseBody {
         ResponseBody(contentLength: bytes.readableBytes) { writer in
             try await writer.write(bytes)
@@ -111,7 +110,7 @@ extension IncomingRequest {
 }
 
 extension FormResponse {
-    /// The response as a response of Hummingbird.
+    /// Converts the response to a response of Hummingbird.
     func response(within budget: ResponseBudget, on connection: UploadConnection?) -> Response {
         let content =
             switch body {
@@ -130,14 +129,14 @@ final class BodyLength: ResponseBodyWriter {
 
     func write(_ buffer: ByteBuffer) async throws { bytes += buffer.readableBytes }
 
-    /// Counts bytes that are not read.
+    /// Adds bytes to the count without reading them.
     func add(_ count: Int64) { bytes += Int(clamping: count) }
 
     func finish(_ trailingHeaders: HTTPFields?) async throws {}
 }
 
 extension Response {
-    /// The same response without its body, and with the length of the body (RFC 9110 §8.6).
+    /// The same response without its body, but with the body's length (RFC 9110 §8.6).
     func withoutBody() async throws -> Response {
         var response = createHeadResponse()
         guard headers[.contentLength] == nil, status.kind == .successful else { return response }

@@ -6,9 +6,9 @@ package import PostcardReception
 /// Turns errors into `application/problem+json` responses: errors of the router, such as the 404 of an unknown path,
 /// and errors that a form's handler does not catch.
 ///
-/// Add it before the routes. The routes of `Router.addUploads(to:options:stored:)` do not need it.
+/// Add the middleware before the routes. The routes of `Router.addUploads(to:options:stored:)` do not need it.
 public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
-    /// Makes the middleware. It has no settings.
+    /// Makes the middleware.
     public init() {}
 
     /// Handles a request, and throws known errors of the handler as problems.
@@ -26,7 +26,7 @@ public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
 }
 
 extension UploadProblem {
-    /// Makes the problem for an error of the router or of a handler. The code is made of the status.
+    /// Makes the problem for an error of the router or of a handler. The code is derived from the status.
     init(_ error: HTTPError) {
         let reason = error.status.reasonPhrase
         self.init(
@@ -36,11 +36,11 @@ extension UploadProblem {
 
 extension UploadProblem: HTTPResponseError {
     public func response(from request: Request, context: some RequestContext) throws -> Response {
-        // A response to HEAD has no body. The client would read a body as the next response.
+        // A response to HEAD has no body. The client would mistake a body for the next response.
         request.method == .head ? response.createHeadResponse() : response
     }
 
-    /// The whole response: `application/problem+json`, with the header fields that its status needs.
+    /// The complete response: `application/problem+json`, with the header fields that its status needs.
     package var response: Response {
         Response(status: head.status, headers: head.headerFields, body: ResponseBody(byteBuffer: body))
     }

@@ -32,35 +32,34 @@ extension Router {
     ///
     /// A form that is posted with `Upload-Complete` can be resumed (draft-ietf-httpbis-resumable-upload) if the store
     /// is a `ResumableUploadStore`. The client gets the address of the upload from a 104 or 201, asks for the offset
-    /// with HEAD, and sends the rest with PATCH. The last response is the same as for a form in a single request.
+    /// with HEAD, and sends the remaining bytes with PATCH. The last response is that of a form in a single request.
     ///
-    /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind. The only
-    /// exception is a refusal by the closure `stored`, which is called after the commit. Files are written while they
-    /// arrive, so the memory for a form does not depend on the size of its files. The routes do not authenticate
-    /// clients. Add middleware that does so before them.
+    /// Every refusal is `application/problem+json` (RFC 9457) with a `code`. Nothing of a refused form stays in the
+    /// store, except after a refusal by the closure `stored`, which is called after the commit. Files are written while
+    /// they arrive, so the memory for a form does not depend on the size of its files. The routes do not authenticate
+    /// clients. Add middleware that authenticates clients before these routes.
     ///
-    /// An app can add routes for several kinds of form, each with its own `UploadOptions.path`. They can share a store:
-    /// then give each kind its own `UploadOptions.keyScope`, such as `{ _ in "films" }`. The limits on what clients may
-    /// hold apply to each kind separately. Records are always read and deleted below `/uploads`, so only one kind can
-    /// have an `UploadOptions.access`: the kind with the path `/uploads`, if you have such a kind.
+    /// An app can add routes for several kinds of form, each with its own `UploadOptions.path`. The kinds can share a
+    /// store if each has its own `UploadOptions.keyScope`, such as `{ _ in "films" }`. The limits of each client apply
+    /// to each kind separately. Records are always read and deleted below `/uploads`, so only one kind can have an
+    /// `UploadOptions.access`: the kind with the path `/uploads`, if there is one.
     ///
     /// - Parameters:
     ///   - store: The store that keeps the uploads.
-    ///   - options: The options of the routes: what they accept, at which path, and what else they offer.
-    ///   - stored: Called with each form that is stored, before its response is sent: for example, to enter the record
-    ///     into a database of your own with the user that the context names. The head belongs to the request with the
-    ///     form's last bytes. Defaults to `nil`. There is no time limit: the form counts as in progress until the
-    ///     closure returns.
+    ///   - options: The options of the routes: accepted forms, paths, and further features.
+    ///   - stored: Called with each stored form before its response is sent: for example, to add the record to a
+    ///     database of your own with the user in the context. The head belongs to the request with the form's last
+    ///     bytes. Defaults to `nil`. There is no time limit: the form counts as in progress until the closure returns.
     ///
-    ///     The closure is called again when a client sends a form again under its key, with
-    ///     `CommittedUpload.isRepetition`, because the first call may have failed. It may also be called while the
-    ///     first call still runs. Therefore make the record's identifier a unique key of your table. After a power cut
-    ///     between the commit and the call, the closure is called when the client sends the form again.
+    ///     The closure is called again when a client repeats a form under its key, with `CommittedUpload.isRepetition`,
+    ///     because the first call may have failed. It may also be called while the first call still runs. Therefore
+    ///     make the record's identifier a unique key of your table. After a power cut between the commit and the call,
+    ///     the closure is called when the client repeats the form.
     ///
-    ///     If the closure throws, the record stays, and the form counts as received. The client gets the
-    ///     `UploadProblem` or `HTTPError` that was thrown. For a resumable upload, a status from 400 to 499 other
-    ///     than 408 and 429 is final. Every other error is logged, and the client gets a 503: it can send the form again under
-    ///     its key. Without a key, that makes another record.
+    ///     If the closure throws, the record stays, and the form counts as received. The client gets the thrown
+    ///     `UploadProblem` or `HTTPError`. For a resumable upload, a status from 400 to 499 other than 408 and 429 is
+    ///     final. Every other error is logged, and the client gets a 503: it can repeat the form under its key. Without
+    ///     a key, repeating the form makes another record.
     @discardableResult
     public func addUploads(
         to store: some UploadStore, options: UploadOptions = UploadOptions(),
@@ -77,20 +76,20 @@ extension Router {
     ///
     /// ```swift
     /// router.addUploads(to: store) { upload, _, _ in
-    ///     // A ResponseCodable, or what else a route may return.
+    ///     // A ResponseCodable, or any other result of a route.
     ///     try await pets.insert(upload.record)
     /// }
     /// ```
     ///
-    /// The store keeps the answer with the record, if it is an `AnsweringUploadStore`: a client that sends the form
-    /// again under its key, or resumes it, gets the same answer, after a restart too, and the closure is not called
-    /// again. The closure is called again if the first call failed or still runs, or if the answer could not be kept.
+    /// If the store is an `AnsweringUploadStore`, it keeps the answer with the record: a client that repeats the form
+    /// under its key, or resumes it, gets the same answer, even after a restart, without another call. The closure is
+    /// called again if the first call failed or still runs, or if the answer could not be kept.
     ///
     /// - Parameters:
     ///   - store: The store that keeps the uploads.
-    ///   - options: The options of the routes: what they accept, at which path, and what else they offer.
-    ///   - stored: Called with each form that is stored, and returns the response, whose body has at most 512 KiB. An
-    ///     error that the closure throws has the same effect as for a closure that returns nothing.
+    ///   - options: The options of the routes: accepted forms, paths, and further features.
+    ///   - stored: Called with each stored form, and returns the response, whose body has at most 512 KiB. An error
+    ///     that the closure throws has the same effect as for a closure that returns nothing.
     @discardableResult
     public func addUploads<Answer: ResponseGenerator>(
         to store: some UploadStore, options: UploadOptions = UploadOptions(),
@@ -113,10 +112,10 @@ extension Router {
 
 extension Routes {
     /// - Parameters:
-    ///   - meter: The meter that counts the uploads.
-    ///   - shares: The account of the shares that clients hold. Defaults to an account for these routes only.
-    ///   - limit: The limit on the store's bytes. Defaults to none.
-    ///   - stored: Called with each form that is stored.
+    ///   - meter: Counts the uploads.
+    ///   - shares: Limits the resources of each client. Defaults to limits for these routes only.
+    ///   - limit: The limit of the store's total size. Defaults to none.
+    ///   - stored: Called with each stored form.
     package mutating func addUploads(
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
         shares: ShareAccount? = nil, limit: StoreLimit? = nil, stored: StoredFormHandler<Context>? = nil
@@ -158,7 +157,7 @@ extension Routes {
         }
     }
 
-    /// Adds the routes that receive forms, and those that receive files outside of forms, if these are accepted.
+    /// Adds the routes that receive forms, and the routes for other files if these are accepted.
     private mutating func addReceiving(_ options: UploadOptions, _ handler: @escaping Handler) {
         add(RouterPath(options.path), .post, handler)
         guard options.acceptsAnyBody else { return }
@@ -180,7 +179,7 @@ extension Routes {
         }
     }
 
-    /// Adds the routes of unfinished uploads. The route for forms creates such uploads.
+    /// Adds the routes of unfinished uploads, which the route for forms creates.
     private mutating func addUnfinishedUploads(
         of resumption: ResumableReception<some UploadStore, some ResumableUploadStore>, below path: String,
         _ budget: ResponseBudget, _ stored: StoredFormHandler<Context>?

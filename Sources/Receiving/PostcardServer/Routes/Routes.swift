@@ -4,9 +4,10 @@ import Logging
 package import PostcardReception
 import PostcardStore
 
-/// Routes by path and method, so that every path can list its methods in a 405.
+/// Routes by path and method. Each path can list its methods in a 405.
 package struct Routes<Context: RequestContext> {
-    /// Responds to a request. The connection is `nil` if the application runs on another server.
+    /// Responds to a request. The connection is `nil` on servers other than
+    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``.
     package typealias Handler = @Sendable (Request, Context, UploadConnection?) async throws -> Response
 
     private var paths: [(path: RouterPath, handlers: [(method: HTTPRequest.Method, handler: Handler)])] = []
@@ -21,7 +22,7 @@ package struct Routes<Context: RequestContext> {
         }
     }
 
-    /// Adds a handler for GET, and a handler for HEAD with the same response without its body (RFC 9110 §9.3.2).
+    /// Adds handlers for GET and for HEAD, which gets the same response without its body (RFC 9110 §9.3.2).
     package mutating func addReading(_ path: RouterPath, _ handler: @escaping Handler) {
         add(path, .get, handler)
         add(path, .head) { request, context, connection in
@@ -59,13 +60,13 @@ package struct Routes<Context: RequestContext> {
     }
 }
 
-/// The app's handler for a stored form, called before the response. The request and the context belong to the request
-/// with the form's last bytes. The handler returns the app's own answer, or `nil` to show the record.
+/// The app's handler for stored forms, called before the response. The request and the context are those of the form's
+/// last bytes. The handler returns the app's own answer, or `nil` to respond with the record.
 package typealias StoredFormHandler<Context> =
     @Sendable (CommittedUpload, Request, Context) async throws -> Response?
 
 extension CommittedUpload {
-    /// The handler for a single request, without the context, which a reception does not know.
+    /// Binds a handler to the request and context of a single form.
     static func handler<Context: RequestContext>(
         _ handler: StoredFormHandler<Context>?, _ request: Request, _ context: Context
     ) -> (@Sendable (CommittedUpload) async throws -> FormResponse?)? {
@@ -76,9 +77,9 @@ extension CommittedUpload {
     /// The maximum size of an app's answer, in bytes.
     private static var maximumAnswerBytes: Int { 512 << 10 }
 
-    /// Passes the upload to an app, and collects its answer.
+    /// Passes the upload to an app, and collects the app's answer.
     ///
-    /// - Throws: The `UploadProblem` or `HTTPError` of the app, as a problem. A 503 if the app throws another error.
+    /// - Throws: The `UploadProblem` or `HTTPError` that the app throws, as a problem; a 503 for any other error.
     package func pass<Context: RequestContext>(
         to handler: StoredFormHandler<Context>, _ request: Request, _ context: Context
     ) async throws(UploadProblem) -> FormResponse? {
@@ -101,7 +102,7 @@ extension CommittedUpload {
     }
 }
 
-/// Collects an answer in memory, so that it can be kept.
+/// Collects an answer in memory, so that the store can keep it.
 private final class BodyCollector: ResponseBodyWriter {
     private(set) var bytes = ByteBuffer()
     private let maximumBytes: Int
@@ -117,7 +118,7 @@ private final class BodyCollector: ResponseBodyWriter {
 
     func finish(_ trailingHeaders: HTTPFields?) async throws {}
 
-    /// The error for an answer that is too large. It is logged like the app's other errors.
+    /// The error for an answer that is too large, which is logged like other errors of the app.
     private struct AnswerTooLarge: Error, CustomStringConvertible {
         let description = "The app's answer has more than 512 KiB, which are too many to be kept."
     }

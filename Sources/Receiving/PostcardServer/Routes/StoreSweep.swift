@@ -3,16 +3,15 @@ package import PostcardReception
 public import PostcardStore
 public import ServiceLifecycle
 
-/// Sweeps a store from time to time. Add this service to an application of your own that has upload routes. `Receiver`
-/// already has the service.
+/// Sweeps a store regularly, in an application of your own with upload routes. `Receiver` already has the service.
 ///
 /// ```swift
 /// let application = Application(
 ///     router: router, server: .uploads(), services: [StoreSweep(of: store, logger: logger)])
 /// ```
 ///
-/// Without the service, `LocalUploadStore` removes expired uploads only when new uploads begin, and a bucket keeps
-/// everything that deletions and interrupted uploads leave behind.
+/// Without the service, `LocalUploadStore` removes expired uploads only when new uploads begin, and a bucket keeps all
+/// data of deletions and interrupted uploads.
 public struct StoreSweep: Service {
     private let store: any MaintainedUploadStore
     private let meter: UploadMeter?
@@ -22,7 +21,7 @@ public struct StoreSweep: Service {
     ///
     /// - Parameters:
     ///   - store: The store. Its `MaintainedUploadStore.sweepInterval` determines how often it is swept.
-    ///   - logger: Logs sweeps that fail. The next sweep does the rest.
+    ///   - logger: Logs failed sweeps. The next sweep continues their work.
     public init(of store: any MaintainedUploadStore, logger: Logger) {
         self.init(of: store, meter: nil, logger: logger)
     }

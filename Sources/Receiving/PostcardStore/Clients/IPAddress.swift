@@ -13,7 +13,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     /// The address as a number. An IPv4 address has 32 bits.
     package let bits: UInt128
 
-    /// - Parameter bytes: The 4 or 16 bytes of an address, in network byte order; `nil` for any other number of bytes.
+    /// - Parameter bytes: The 4 or 16 bytes of an address, in network byte order. Other lengths make the result `nil`.
     package init?(bytes: some Collection<UInt8>) {
         let number = bytes.prefix(16).reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
         switch bytes.count {
@@ -24,18 +24,18 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// - Returns: `nil` for an address of another kind, such as a Unix socket's.
+    /// - Returns: `nil` for an address of another family, such as that of a Unix socket.
     package init?(_ address: SocketAddress?) {
         guard let address, case let family = address.protocol, family != .unix else { return nil }
         let bytes = address.withSockAddr { pointer, count in
             let bytes = UnsafeRawBufferPointer(start: pointer, count: count)
-            // The fields of `sockaddr_in` and `sockaddr_in6`.
+            // The offsets are those of the addresses in `sockaddr_in` and `sockaddr_in6`.
             return family == .inet6 ? Array(bytes.dropFirst(8).prefix(16)) : Array(bytes.dropFirst(4).prefix(4))
         }
         self.init(bytes: bytes)
     }
 
-    /// The maximum number of characters of an address: `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255`.
+    /// The maximum length of an address: `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255`.
     private static let maximumCharacters = 45
 
     /// - Parameter text: An address without a port, brackets or a zone: decimals with periods, or as in RFC 4291 §2.2.
@@ -61,8 +61,8 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The client for which a connection or a request counts: an IPv4 address, or an IPv6 network of 64 bits, which usually
-/// belongs to a single client (RFC 6177).
+/// The address by which clients are distinguished and limited: an IPv4 address, or an IPv6 network of 64 bits, which
+/// usually belongs to a single client (RFC 6177).
 package struct PeerAddress: Hashable, Sendable {
     private enum Network: Hashable {
         case unknown
@@ -72,8 +72,8 @@ package struct PeerAddress: Hashable, Sendable {
 
     private let network: Network
 
-    /// All clients whose addresses are no longer known because their connections are closed. If they did not count for
-    /// any address, a client could exceed its share by closing its connections right after its requests.
+    /// All clients with unknown addresses, because their connections are closed. They share their limits, so that a
+    /// client cannot avoid its limits by closing connections right after its requests.
     package static let unknown = PeerAddress(.unknown)
 
     private init(_ network: Network) {
@@ -96,14 +96,14 @@ package struct PeerAddress: Hashable, Sendable {
         }
     }
 
-    /// - Returns: `nil` for an address that does not identify a client, such as a Unix socket's.
+    /// - Returns: `nil` for an address that does not identify a client, such as that of a Unix socket.
     package init?(_ address: SocketAddress?) {
         guard let address = IPAddress(address) else { return nil }
         self.init(address)
     }
 }
 
-/// The address is encoded as text, so that a store can save which client sent an upload.
+/// The address is encoded as text. A store can thus save the client of an upload.
 extension PeerAddress: Codable {
     package init(from decoder: any Decoder) throws {
         let text = try decoder.singleValueContainer().decode(String.self)

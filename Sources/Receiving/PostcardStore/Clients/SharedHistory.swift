@@ -1,12 +1,11 @@
 import NIOCore
 
-/// The latest items of all clients. If there are too many, the address with most items loses its oldest, so that a busy
-/// client cannot push out the few items of others.
+/// The latest items of all clients. If there are too many, the address with the most items loses its oldest item, so
+/// that a busy client cannot displace the few items of others.
 package struct SharedHistory<Item: Sendable>: Sendable {
-    /// An item in the history. It is a class, because an item may have many references, which would be copied whenever
-    /// its number is read.
+    /// An item in the history. A class, because a struct's references would be copied whenever its number is read.
     private final class Entry: Sendable {
-        /// The number of the item, counted over all items that were added.
+        /// The number of the item among all items that were ever added.
         let number: Int
         let item: Item
         let bytes: Int
@@ -33,7 +32,7 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         }
     }
 
-    /// The addresses that have items. `nil` is for clients that cannot be distinguished.
+    /// The addresses with items. `nil` stands for clients that cannot be distinguished.
     private var shares: [PeerAddress?: Share] = [:]
     private var lastNumber = 0
     private var count = 0
@@ -48,7 +47,7 @@ package struct SharedHistory<Item: Sendable>: Sendable {
 
     /// Adds an item.
     ///
-    /// - Parameter bytes: The size of the item. Defaults to 0, if only the number of items is limited.
+    /// - Parameter bytes: The size of the item. Defaults to 0, for a history that only limits the number of items.
     package mutating func append(_ item: Item, of peer: PeerAddress?, bytes: Int = 0) {
         lastNumber += 1
         shares[peer, default: Share()].append(Entry(number: lastNumber, item: item, bytes: bytes))
@@ -69,21 +68,20 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         if !left.entries.isEmpty { shares[peer] = left }
     }
 
-    /// Removes items until neither their number nor their size exceeds the limits. The newest item stays, unless no
-    /// item may stay.
+    /// Removes items until their number and size are within the limits. The newest item stays if at least one may stay.
     ///
     /// - Returns: The removed items.
     package mutating func removeExcess(over maximumCount: Int, maximumBytes: Int = .max) -> [Item] {
         let excess = count - max(maximumCount, 0)
         var removed: [Item] = []
         if excess == 1, let item = removeOldest(by: { $0.entries.count }) { removed.append(item) }
-        // The limit has become lower.
+        // Several items are too many only after the limit was lowered.
         if excess > 1 { removed = removeOldest(excess) }
         while bytes > maximumBytes, count > 1, let item = removeOldest(by: { $0.bytes }) { removed.append(item) }
         return removed
     }
 
-    /// Removes the oldest item of the address that has most, but never the newest item of all.
+    /// Removes the oldest item of the address with most, but never the newest item of all.
     private mutating func removeOldest(by amount: (Share) -> Int) -> Item? {
         var chosen: (amount: Int, number: Int, peer: PeerAddress?)?
         for (peer, share) in shares {
@@ -95,7 +93,7 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         return chosen.flatMap { removeFirst(of: $0.peer) }
     }
 
-    /// Removes a number of items in one pass. Each is the oldest item of the address that has most items at that point.
+    /// Removes several items in one pass. Each is the oldest item of the address that then has the most items.
     private mutating func removeOldest(_ excess: Int) -> [Item] {
         var ranked: [(rank: Int, number: Int, peer: PeerAddress?)] = []
         for (peer, share) in shares {

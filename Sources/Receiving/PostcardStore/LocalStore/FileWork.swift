@@ -4,24 +4,23 @@ import PostcardFoundation
 import Synchronization
 package import SystemPackage
 
-/// The threads that wait for the disk. There are more threads than processors, because uploads that sync at the same
-/// time take together no longer than a single upload.
+/// The threads that wait for the disk: more than processors, because several syncs together take as long as one.
 private let fileThreads: NIOThreadPool = {
     let pool = NIOThreadPool(numberOfThreads: 16)
     pool.start()
     return pool
 }()
 
-/// The number of pieces of work that wait for a thread.
+/// The number of tasks that wait for a file thread.
 private let waitingWork = Atomic<Int>(0)
 
-/// The number of pieces of blocking work in this process that wait for a file thread.
+/// The number of blocking tasks in this process that wait for a file thread.
 package var waitingFileWork: Int { waitingWork.load(ordering: .relaxed) }
 
-/// Blocking work, such as writing to a disk. It runs on a file thread while its owner does other work.
+/// Blocking work, such as writing to a disk, on a file thread. Its owner does other work meanwhile.
 ///
-/// The work begins at once and always runs to its end. ``value()`` waits for it, and can be called once. A `FileError`
-/// of the work becomes an ``UploadStoreError``, which the callers of a store handle.
+/// The work begins at once and always completes. ``value()`` waits for its end, and can be called once. A `FileError`
+/// becomes an ``UploadStoreError``, which the callers of a store handle.
 final class FileWork<Value: Sendable>: Sendable {
     private enum State {
         case running
@@ -77,7 +76,7 @@ package func onFileThread<Value: Sendable>(_ work: @escaping @Sendable () throws
     try await FileWork(work).value()
 }
 
-/// Temporary files in their own directory, which is created with the first file.
+/// Temporary files in their own directory, which is created for the first file.
 package final class TemporaryFiles: Sendable {
     private struct Folder {
         let path: FilePath
@@ -108,7 +107,7 @@ package final class TemporaryFiles: Sendable {
         return Folder(path: path)
     }
 
-    /// Removes the directory with all its files, off the calling thread.
+    /// Removes the directory with all its files, on another thread.
     package func remove() {
         guard let path = folder.withLock({ $0.take()?.path }) else { return }
         _ = FileWork { try? FileManager.default.removeItem(atPath: path.string) }

@@ -9,10 +9,10 @@ final class LocalFile: StoredFile {
     let path: FilePath
     private let descriptor: SystemPackage.FileDescriptor
 
-    /// Opens a regular file. Blocks only for a short time: see ``DurableFiles/openRegularFile(_:_:)``.
+    /// Opens a regular file. Blocks only briefly: see ``DurableFiles/openRegularFile(_:_:)``.
     ///
-    /// - Returns: `nil` if there is no file at the path.
-    /// - Throws: `FileError`, also if the file has a second name, because it may be a file from another directory.
+    /// - Returns: `nil` if no file exists at the path.
+    /// - Throws: `FileError`, also if the file has a second name, because it may then belong to another directory.
     init?(_ path: FilePath) throws(FileError) {
         self.path = path
         guard let descriptor = try DurableFiles.openRegularFile(path, .readOnly) else { return nil }
@@ -37,7 +37,7 @@ final class LocalFile: StoredFile {
         try await onFileThread { [self] in try bytes(at: offset, count: count) }
     }
 
-    /// Up to `count` bytes from an offset; fewer only at the end of the file. Blocks.
+    /// Reads up to `count` bytes from an offset; fewer only at the end of the file. Blocks.
     func bytes(at offset: Int64, count: Int) throws(FileError) -> ByteBuffer {
         var buffer = ByteBufferAllocator().buffer(capacity: count)
         while buffer.readableBytes < count {
@@ -57,9 +57,9 @@ final class LocalFile: StoredFile {
         return buffer
     }
 
-    /// The whole content of the file. Blocks.
+    /// Reads the whole file. Blocks.
     ///
-    /// - Parameter maximumBytes: The maximum size. A larger file counts as damaged.
+    /// - Parameter maximumBytes: The maximum size, in bytes. A larger file counts as damaged.
     func data(maximumBytes: Int64) throws -> Data {
         guard size <= maximumBytes else {
             throw StoreDamage("The file has \(size) bytes, more than \(maximumBytes).")
@@ -72,19 +72,18 @@ final class LocalFile: StoredFile {
         }
     }
 
-    /// The number of bytes that are read at once, small enough for the allocator to reuse the memory.
+    /// The number of bytes read at once: few enough for the allocator to reuse their memory.
     static let pieceBytes = 64 << 10
 }
 
-/// A stored file without content, which is not written to the directory.
+/// A stored file without content. The directory contains no file for it.
 struct EmptyFile: StoredFile {
     let size: Int64 = 0
 
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer { ByteBuffer() }
 }
 
-/// A file that is being screened. It is open only while it is read: a form may have a thousand files, and many forms
-/// may wait for their screening.
+/// A file that is being screened. It is opened for each read, because many forms with many files may wait.
 struct ClosedFile: StoredFile {
     let path: FilePath
     let size: Int64
@@ -97,13 +96,13 @@ struct ClosedFile: StoredFile {
     }
 }
 
-/// A small file that contains a value as JSON, and is replaced as a whole. Every call blocks.
+/// A small file that contains a value as JSON, and is always replaced as a whole. Every call blocks.
 struct JSONFile: Sendable {
     let path: FilePath
 
     private static let maximumBytes: Int64 = 1 << 20
 
-    /// - Returns: `nil` if there is no such file.
+    /// - Returns: `nil` if the file does not exist.
     /// - Throws: `FileError`, and ``StoreDamage`` or `DecodingError` if the file is damaged.
     func read<Value: Decodable>(_ type: Value.Type) throws -> Value? {
         try bytes().map { try JSONDecoder().decode(type, from: $0) }
@@ -121,7 +120,7 @@ struct JSONFile: Sendable {
     }
 
     private static func write(_ content: Data, to path: FilePath) throws {
-        // What is not read again must not be written.
+        // A value that is too large to be read must not be written.
         guard content.count <= maximumBytes else {
             throw StoreDamage("\(content.count) bytes are more than the \(maximumBytes) that are read.")
         }
@@ -130,16 +129,16 @@ struct JSONFile: Sendable {
         try file.synchronize()
     }
 
-    /// Replaces the value. After a crash the file has the new value or the old one. Only one caller at a time may.
+    /// Replaces the value, for one caller at a time. After a crash, the file contains the new or the old value.
     func replace(with value: some Encodable) throws(FileError) {
         let new = JSONFile(path: FilePath(path.string + ".new"))
-        // Removes what a crash or a full disk left of an earlier attempt.
+        // A crash or a full disk may have left this file of an earlier attempt.
         try? FileManager.default.removeItem(atPath: new.path.string)
         try new.write(value)
         try move(new.path)
     }
 
-    /// Replaces the whole file by JSON, while other callers may too: the last one wins.
+    /// Replaces the file with JSON. Several callers may do so at once; the last one wins.
     func replace(withJSON content: Data) throws(FileError) {
         let new = FilePath("\(path.string).\(UInt64.random(in: 0...(.max))).new")
         do {
@@ -156,7 +155,7 @@ struct JSONFile: Sendable {
         try DurableFiles.synchronizeDirectory(path.removingLastComponent())
     }
 
-    /// - Returns: The bytes of the file; `nil` if there is none.
+    /// - Returns: The bytes of the file; `nil` if the file does not exist.
     func bytes() throws -> Data? {
         try LocalFile(path).map { try $0.data(maximumBytes: Self.maximumBytes) }
     }

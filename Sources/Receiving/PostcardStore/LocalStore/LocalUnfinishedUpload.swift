@@ -11,7 +11,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
         var progress: UnfinishedUploadProgress
         /// Whether all bytes of the upload are on the disk.
         var isSynchronized = false
-        /// Whether the disk failed to store some bytes of the upload. The system reports that only once.
+        /// Whether the disk has failed to store some bytes of the upload. The system reports such a failure only once.
         var hasLostBytes = false
     }
 
@@ -20,10 +20,10 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     let directory: UnfinishedDirectory
     private let uploads: LocalUnfinishedUploads
     private let state: Mutex<State>
-    /// The lock of the stored facts. A request that asks for the progress does not always hold the upload's lock.
+    /// The lock of the stored facts, because requests for the progress do not always hold the upload's lock.
     private let changing = Mutex(())
 
-    /// Makes an upload that a request is creating.
+    /// Makes an upload for a request that creates it.
     init(
         _ id: ResumptionID, in directory: UnfinishedDirectory, _ facts: UnfinishedDirectory.Facts,
         _ uploads: LocalUnfinishedUploads
@@ -35,7 +35,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
         state = Mutex(State(facts: facts, progress: .unfinished(offset: 0)))
     }
 
-    /// Makes an upload from before the store was opened.
+    /// Makes an upload that was found when the store was opened.
     init(
         _ id: ResumptionID, in directory: UnfinishedDirectory, _ facts: UnfinishedDirectory.Facts,
         _ progress: UnfinishedUploadProgress, _ uploads: LocalUnfinishedUploads
@@ -62,12 +62,12 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     public var expires: Date { facts.expires }
     public var progress: UnfinishedUploadProgress { state.withLock { $0.progress } }
 
-    /// The number of bytes of the upload in its directory.
+    /// The number of the upload's bytes in its directory.
     var bytes: Int64 {
         if case .unfinished(let offset) = progress { offset } else { 0 }
     }
 
-    /// - Throws: ``UploadStoreError`` if the disk fails to store the bytes. After that, the upload is gone.
+    /// - Throws: ``UploadStoreError`` if the disk fails to store the bytes. The upload is then lost.
     public func durableProgress() async throws -> UnfinishedUploadProgress {
         let progress = progress
         let (isSynchronized, hasLostBytes) = state.withLock { ($0.isSynchronized, $0.hasLostBytes) }
@@ -82,8 +82,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
             }
         }
         guard let (body, size) = opened, size >= offset else {
-            // Something else has shortened the file. The client was told that the bytes are stored, and cannot be asked
-            // for them again.
+            // Another program has shortened the file. The client cannot send bytes again that were reported as stored.
             state.withLock { $0.hasLostBytes = true }
             return .gone
         }
@@ -95,7 +94,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
             throw error
         }
         try await change { $0.promised = max(offset, $0.promised ?? 0) }
-        // Bytes that have arrived in the meantime are not synced yet.
+        // Bytes that have arrived meanwhile are not synced.
         state.withLock { $0.isSynchronized = $0.progress == progress }
         return progress
     }
@@ -128,12 +127,12 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
         }
     }
 
-    /// Marks the upload as lost, because some of its bytes are known to be wrong.
+    /// Marks the upload as lost, because some of its bytes are wrong.
     func loseBytes() {
         state.withLock { $0.hasLostBytes = true }
     }
 
-    /// Removes the last bytes from the progress. No client was told that they are stored.
+    /// Removes the last bytes from the progress. No client was told that these bytes are stored.
     func retreat(to offset: Int64) {
         state.withLock { state in
             guard case .unfinished(let current) = state.progress, current > offset else { return }
@@ -178,15 +177,15 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
 
 /// Appends to an unfinished upload of a ``LocalUploadStore``.
 ///
-/// A file thread writes bytes while the next bytes are gathered, at most 256 KiB. Bytes never wait for more bytes: a
-/// server that is killed only loses those that arrived during one write.
+/// A file thread writes bytes while the next bytes are gathered, at most 256 KiB. Bytes do not wait for more bytes: a
+/// server that is killed only loses the bytes that arrived during one write.
 public struct LocalUploadAppender: UploadAppender {
     private let uploads: LocalUnfinishedUploads
     private let upload: LocalUnfinishedUpload
     private let file: AppendedFile
     private var gathered = GatheredWrites()
     private var writing: FileWork<Void>?
-    /// The reason why bytes were not written. No bytes may follow them.
+    /// The error of a failed write. Afterwards, no bytes may be written.
     private var failure: (any Error)?
     private let start: Int64
     public private(set) var offset: Int64
@@ -237,7 +236,7 @@ public struct LocalUploadAppender: UploadAppender {
     }
 }
 
-/// Bytes that wait while a thread writes the bytes before them.
+/// Bytes that wait while a thread writes the previous bytes.
 private final class GatheredWrites: Sendable {
     private static let maximumBytes = 256 << 10
 
@@ -251,15 +250,15 @@ private final class GatheredWrites: Sendable {
     enum Place {
         /// The caller must start a thread that writes the bytes.
         case isToBeWritten
-        /// A thread is already writing.
+        /// A thread is already writing, and will write the bytes too.
         case isBeingWritten
-        /// A thread is writing, and no more bytes may be added before all are written.
+        /// A thread is writing. No bytes may be added before all bytes are written.
         case isFull
     }
 
     func add(_ bytes: ByteBuffer) -> Place {
         state.withLock { state in
-            // Copied, because a buffer keeps the memory of all bytes that were read with it.
+            // The bytes are copied, because a buffer keeps the memory of all bytes that were read with it.
             state.bytes.writeImmutableBuffer(bytes)
             guard state.isBeingWritten else {
                 state.isBeingWritten = true
@@ -269,7 +268,7 @@ private final class GatheredWrites: Sendable {
         }
     }
 
-    /// Writes the gathered bytes until none are left, or a write fails.
+    /// Writes the gathered bytes until none remain, or a write fails.
     func write(_ write: (ByteBuffer) throws -> Void) throws {
         while let bytes = next() { try write(bytes) }
     }

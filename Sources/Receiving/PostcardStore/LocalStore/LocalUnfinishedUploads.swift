@@ -4,7 +4,7 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// The unfinished uploads of a ``LocalUploadStore``, and the responses that it keeps.
+/// The unfinished uploads of a ``LocalUploadStore``, and the kept responses.
 final class LocalUnfinishedUploads: Sendable {
     private struct Table {
         var uploads: [ResumptionID: LocalUnfinishedUpload] = [:]
@@ -18,10 +18,10 @@ final class LocalUnfinishedUploads: Sendable {
     private let logger: Logger
     private let table: Mutex<Table>
 
-    /// How often expired uploads are removed, in seconds.
+    /// The interval at which expired uploads are removed, in seconds.
     private static let sweepInterval: TimeInterval = 60
 
-    /// Loads the uploads on the disk, and removes uploads whose address no client knows. The call blocks.
+    /// Loads the uploads on the disk, and removes those whose address no client knows. The call blocks.
     init(directory: StoreDirectory, damaged: DamagedUploads, logger: Logger, now: Date = Date()) throws {
         self.directory = directory
         self.damaged = damaged
@@ -52,7 +52,7 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// - Returns: `nil` if the folder has nothing that a client could resume.
+    /// - Returns: `nil` if the folder contains nothing to resume.
     private static func load(
         _ folder: UnfinishedDirectory, _ id: ResumptionID, _ damaged: DamagedUploads, _ logger: Logger, _ now: Date
     ) -> (facts: UnfinishedDirectory.Facts, progress: UnfinishedUploadProgress)? {
@@ -62,13 +62,13 @@ final class LocalUnfinishedUploads: Sendable {
             damaged.setAside(folder.path, id.loggedText, error)
             return nil
         } catch {
-            // The disk may be readable again at the next start.
+            // The disk may be readable again at the next start, so the upload is kept.
             logger.error(
                 "Could not read an upload", metadata: ["upload": "\(id.loggedText)", "error": "\(shown(error))"])
             return nil
         }
         do {
-            // Without a sync: a folder that reappears after a power cut is removed at the next start.
+            // No sync is needed: a folder that reappears after a power cut is removed at the next start.
             try FileManager.default.removeItem(atPath: folder.path.string)
         } catch {
             logger.warning(
@@ -78,8 +78,7 @@ final class LocalUnfinishedUploads: Sendable {
         return nil
     }
 
-    /// An error, without the name of the upload's folder. Errors of Foundation contain paths too, so only their code is
-    /// shown.
+    /// Describes an error without the name of the upload's folder. Of Foundation's errors, only the code is shown.
     private static func shown(_ error: any Error) -> String {
         switch error {
         case let error as FileError: "\(UploadStoreError(error))"
@@ -89,7 +88,7 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// Releases the uploads, because they refer back to this object.
+    /// Releases the uploads, which refer back to this object.
     func close() {
         table.withLock { $0 = Table() }
     }
@@ -101,7 +100,7 @@ final class LocalUnfinishedUploads: Sendable {
         return nil
     }
 
-    /// The uploads that have no response yet.
+    /// The uploads without a response.
     var unfinished: [LocalUnfinishedUpload] {
         table.withLock { table in
             table.uploads.values.filter { upload in
@@ -121,7 +120,7 @@ final class LocalUnfinishedUploads: Sendable {
             length: form.length, reprDigest: form.reprDigest, wantReprDigest: form.wantReprDigest,
             fileParameters: form.fileParameters, client: form.client)
         try await onFileThread { [directory] in
-            // During the commit, the form takes up room both as an upload and as a record.
+            // During the commit, the form uses disk space twice: as an upload and as a record.
             let (both, isOver) = (form.length ?? 0).multipliedReportingOverflow(by: 2)
             try directory.checkRoom(for: isOver ? .max : both)
             try directory.checkRoomForFiles()
@@ -139,21 +138,20 @@ final class LocalUnfinishedUploads: Sendable {
         try file.append(bytes, at: upload.bytes) { upload.advance(by: $0) }
     }
 
-    /// Replaces the bytes of an upload by its response. A response that shows a record which was deleted in the
-    /// meantime is not kept.
+    /// Replaces the bytes of an upload with its response. The response is dropped if its record was deleted meanwhile.
     func finish(
         _ upload: LocalUnfinishedUpload, with response: FinalResponse, options: UnfinishedUploadOptions
     ) async throws {
         try await upload.store(response)
         let surplus = table.withLock { table in
             table.finished.append(upload.id, of: upload.form.client)
-            // There may be more than one if fewer are kept than before.
+            // Several responses are too many only after the maximum was lowered.
             return table.finished.removeExcess(over: options.maximumKeptResponses).compactMap { table.uploads[$0] }
         }
         for other in surplus where other !== upload { await expire(other) }
-        // No response is kept. The caller already holds the upload's lock.
+        // If no responses are kept, this upload is removed too. The caller already holds its lock.
         if surplus.last === upload { try await remove(upload) }
-        // The deletion of the record did not find this response.
+        // If the record is deleted now, the deletion did not find this response.
         if let record = response.record, try await !exists(record) { try await remove(upload) }
     }
 
@@ -179,7 +177,7 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// Gives up an upload with damaged files.
+    /// Moves an upload with damaged files to `.damaged`.
     func setAside(_ upload: LocalUnfinishedUpload, _ error: any Error) async {
         upload.becomeGone()
         table.withLock { table in
@@ -191,7 +189,7 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// Removes the responses that show a deleted record, because nothing of the record may remain.
+    /// Removes the responses that show a deleted record, because no data of the record may remain.
     func forget(_ record: UploadID) async {
         let uploads = table.withLock { table in
             table.uploads.values.filter { upload in
@@ -201,7 +199,7 @@ final class LocalUnfinishedUploads: Sendable {
         for upload in uploads { await expire(upload) }
     }
 
-    /// Removes uploads that have expired, at most once a minute.
+    /// Removes expired uploads, at most once a minute.
     func sweep(now: Date = Date()) async {
         let expired: [LocalUnfinishedUpload] = table.withLock { table in
             guard now >= table.nextSweep else { return [] }

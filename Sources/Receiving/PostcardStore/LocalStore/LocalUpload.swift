@@ -4,11 +4,10 @@ import Synchronization
 
 /// An upload that a ``LocalUploadStore`` is storing.
 ///
-/// Bytes are gathered up to 256 KiB, or less if many uploads are in progress. A file thread then hashes and writes them
-/// while the next bytes are gathered, so at most twice as many bytes wait. A smaller form is written, synced and
-/// committed in a single piece of work.
+/// Up to 256 KiB are gathered, or less if many uploads are in progress. A file thread then hashes and writes them while
+/// the next bytes are gathered. A smaller form is written, synced and committed at once.
 public final class LocalUpload: PendingUpload {
-    /// Keeps the directory locked. Work on file threads ends later than the store, so it does not refer to the store.
+    /// The store, which locks its directory. Work on file threads may outlive the store, and must not use it.
     private let store: LocalUploadStore
     private let key: UploadKey?
     public let isRepetition: Bool
@@ -19,19 +18,17 @@ public final class LocalUpload: PendingUpload {
     private var gatheredFiles = 0
     private var writing: FileWork<Void>?
 
-    /// The maximum number of gathered bytes of an upload: large enough that changing threads is cheap, small enough for
-    /// many uploads.
+    /// The maximum number of gathered bytes of an upload: large enough to make changes of threads cheap, and small
+    /// enough for many uploads.
     private static let maximumBatchBytes = 256 << 10
     private static let minimumBatchBytes = 16 << 10
-    /// The number of bytes that all uploads together may gather. Very many uploads may gather more.
+    /// The total number of bytes that all uploads may gather. Thousands of uploads may gather more.
     private static let sharedBytes = 8 << 20
 
-    /// The number of files that are gathered before they are written. Each file waits for the disk, and would occupy a
-    /// thread.
+    /// The maximum number of files that are gathered before they are written, because each write occupies a thread.
     private static let batchFiles = 32
 
-    /// - Parameter isKept: Whether anything is written. An upload whose key has a record is only compared with the
-    ///   record.
+    /// - Parameter isKept: Whether the upload is written, or only compared with the record that its key already has.
     init(store: LocalUploadStore, key: UploadKey?, isKept: Bool) {
         self.store = store
         self.key = key
@@ -73,7 +70,7 @@ public final class LocalUpload: PendingUpload {
 
     private func gather(_ bytes: ByteBuffer) {
         if case .bytes(var last)? = steps.last {
-            // Removed first, because a buffer with two owners is copied when it is written to.
+            // The buffer is removed first, because a buffer with two owners is copied when it is written to.
             steps.removeLast()
             let isTaken = last.appendIfSmall(bytes)
             steps.append(.bytes(last))
@@ -93,7 +90,7 @@ public final class LocalUpload: PendingUpload {
         let rest = takeSteps()
         return try await onFileThread { [folder, files] in
             try folder.use { folder in
-                // No file stays open while the form is screened.
+                // All files are closed while the form is screened.
                 try folder.perform(rest, isLast: false)
                 guard folder.isKept else { return [] }
                 return files.enumerated().map { index, head in
@@ -129,7 +126,7 @@ public final class LocalUpload: PendingUpload {
                     let record = try await repetition(of: first, received, with: texts)
                     return CommittedUpload(record, isRepetition: true)
                 }
-                // The upload was deleted in the meantime.
+                // The upload was deleted meanwhile.
                 store.keys.forget(first.id, under: key.digest)
             }
         }
@@ -139,7 +136,7 @@ public final class LocalUpload: PendingUpload {
         do {
             return try await makeRecord(texts)
         } catch {
-            // Done before the key is free for another upload.
+            // The files are removed before another upload can use the key.
             await discard()
             store.keys.settle(key, with: nil)
             throw error
@@ -161,15 +158,15 @@ public final class LocalUpload: PendingUpload {
                 let digest = try folder.commit(record, inOutbox: isAnnounced)
                 if let key { keys.settle(key, with: digest.map { KeyedRecord(id: id, digest: $0) }) }
                 if isAnnounced { outbox.insert(id) }
-                // Done last, because the record can be deleted from now on.
+                // The record is added to the index last, because clients can delete it from then on.
                 index.insert(id)
                 return record
             }
         }
     }
 
-    /// The record that the key already has, if this upload is equal. The stored record is not read, so that the cost of
-    /// a repetition only depends on what it sends.
+    /// Returns the record that the key already has, if this upload is equal. The stored record is not read, so that
+    /// repetitions of a large record stay cheap.
     private func repetition(
         of first: KeyedRecord, _ received: Date, with texts: Texts
     ) async throws -> UploadRecord {
@@ -218,8 +215,7 @@ public final class LocalUpload: PendingUpload {
     }
 }
 
-/// The directory of an upload, passed from one piece of work to the next. The lock is never contended, because only one
-/// piece of work runs at a time.
+/// The directory of an upload, which one task at a time uses on a file thread, so that the lock never blocks.
 private final class SharedUploadDirectory: Sendable {
     private let folder: Mutex<UploadDirectory>
 
@@ -233,24 +229,24 @@ private final class SharedUploadDirectory: Sendable {
 }
 
 extension ByteBuffer {
-    /// The size below which bytes are copied. A buffer keeps the memory of all bytes that were read with it, so keeping
-    /// a small one would waste memory. Small pieces are collected up to this size.
+    /// The size below which bytes are copied, in bytes. A buffer keeps the memory of all bytes that were read with it,
+    /// so keeping a small buffer would waste memory. Small pieces are gathered up to this size.
     private static let smallBytes = 4 << 10
 
-    /// Whether the buffer is so small that it must be copied to be kept: it would keep a much larger block of memory.
+    /// Whether the buffer must be copied before it is kept, because it would keep a much larger block of memory.
     private var isSmall: Bool { readableBytes < Self.smallBytes }
 
-    /// The same bytes in a buffer that can be kept after the next bytes are read.
+    /// The same bytes in a buffer that may be kept after the next bytes are read.
     package var kept: ByteBuffer {
         guard isSmall else { return self }
-        // No larger than the bytes: thousands of stalled senders may each keep such a buffer.
+        // The capacity is exact, because thousands of stalled senders may each keep such a buffer.
         var room = ByteBufferAllocator().buffer(capacity: readableBytes)
         room.writeImmutableBuffer(self)
         return room
     }
 
-    /// Appends the next bytes if there are few bytes in total, so that bytes that arrive one by one do not each take a
-    /// buffer. The buffer doubles when it is full, and is copied if it has another owner.
+    /// Appends the next bytes if the total is small, so that bytes that arrive one by one do not each need a buffer. A
+    /// full buffer doubles its capacity. A buffer with another owner is copied.
     ///
     /// - Returns: Whether the bytes were appended.
     package mutating func appendIfSmall(_ next: ByteBuffer) -> Bool {

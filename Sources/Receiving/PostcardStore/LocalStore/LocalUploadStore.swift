@@ -11,31 +11,28 @@ public import SystemPackage
 /// ```
 ///
 /// Each record has a folder, named after its identifier, with `record.json` and the files `0`, `1` and so on. An empty
-/// file is not written. Some records have further files:
+/// file is not written. Some folders have further files:
 ///
-/// - a record that was made under an ``UploadKey``: an empty file, named `key-` and the digests of the key and of the
-///   record
-/// - a record that was not announced to a webhook yet: an empty file `outbox`
-/// - a large record: `record.offsets`, with the offsets of the files' descriptions in the record
+/// - for a record with an ``UploadKey``: an empty file, named `key-` and the digests of the key and of the record
+/// - for a record that was not announced to a webhook yet: an empty file `outbox`
+/// - for a large record: `record.offsets`, with the offsets of the files' descriptions in the record
 ///
-/// An upload that is being received is in `.incoming` until all files and the record are on the disk. Then a single
-/// rename makes it appear. Unfinished uploads are in `.unfinished`.
+/// An upload that is being received is in `.incoming` until all files and the record are on the disk. A single rename
+/// then makes it appear. Unfinished uploads are in `.unfinished`.
 ///
 /// A receiver that removes old uploads stores their ages in `.ages`.
 ///
 /// Files are checked when they are read, as if a stranger had written them. A damaged record or unfinished upload is
-/// moved to `.damaged` with its files, and logged once. Nothing in that folder is served or removed. After a repair, an
-/// upload can be moved back while the store is closed.
+/// moved to `.damaged` with its files, and logged once. Files in `.damaged` are never served or removed. After a
+/// repair, an upload can be moved back while the store is closed.
 ///
 /// The identifiers and keys of all records are in memory, so a listing does not read the directory. You can remove
-/// folders by hand while the store is open; their records are no longer listed. Folders that are added by hand are
-/// listed, and can be deleted by ``delete(_:)``, after the store is opened again. If `.incoming` is removed, the store
-/// makes it again.
+/// folders by hand while the store is open; their records are no longer listed. Added folders are listed, and can be
+/// deleted by ``delete(_:)``, after the store is opened again. The store restores a missing `.incoming`.
 ///
-/// Back up the directory by copies, not by hard links (`cp -l`): a file that has a second name may be a file from
-/// another directory, and is not read.
+/// Back up the directory with copies and not with hard links (`cp -l`): a file with a second name is not read.
 ///
-/// Only one store at a time can open a directory, which a lock on `.lock` ensures. The memory for an upload does not
+/// Only one store at a time can open a directory, because it locks the file `.lock`. The memory for an upload does not
 /// depend on the size of its files: at most 1 MiB per upload waits to be written, and less if there are many uploads.
 public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore, MaintainedUploadStore {
     let directory: StoreDirectory
@@ -46,21 +43,20 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
     let index: RecordIndex
     let outboxIndex: LocalOutbox
     let names: SharedDirectorySync
-    /// The number of uploads with files that are in progress. They share the memory for bytes that wait to be written.
+    /// The number of uploads in progress with files. They share the memory for bytes that wait to be written.
     let uploadCount = Atomic<Int>(0)
     private let folderCount = Atomic<Int>(0)
-    /// The prefix of the names of folders for uploads in progress. It differs at each start, because a folder that an
-    /// earlier start could not remove must not get a new upload.
+    /// The prefix of folder names for uploads in progress. Each start has its own prefix: a new upload must not use a
+    /// folder that an earlier start could not remove.
     private let folderPrefix = String(UInt64.random(in: 0 ... .max), radix: 36)
     private let damaged: DamagedUploads
     let unfinished: LocalUnfinishedUploads
 
-    /// Opens a directory, or makes it, and removes incomplete uploads that a crash left behind. The call blocks.
+    /// Opens or makes a directory, and removes incomplete uploads that a crash left. The call blocks.
     ///
     /// - Parameters:
     ///   - directory: The directory.
-    ///   - keptFreeBytes: The number of bytes on the disk that are left free for others. Uploads that would use them
-    ///     are refused. Defaults to 64 MiB.
+    ///   - keptFreeBytes: The number of bytes that uploads must leave free on the disk. Defaults to 64 MiB.
     ///   - logger: Logs uploads that could not be removed or read. Messages contain only their identifiers.
     /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/inUse`` if another store has the directory
     ///   open, and ``UploadStoreError/Code/unusableDirectory`` if the directory cannot be made or written to.
@@ -72,14 +68,14 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         guard FilePath(path.string) == path else { throw .unusable(path, Errno.illegalByteSequence) }
         do {
             try DurableFiles.makeDirectories(directory.incoming)
-            // Made here, so that no upload has to wait until the directory's name is on the disk.
+            // The directory is made now, so that no upload must wait until its name is on the disk.
             try DurableFiles.makeDirectories(directory.unfinished)
-            // An earlier start may have been killed before this sync.
+            // An earlier start may have been killed before its sync.
             try DurableFiles.synchronizeDirectory(path)
             let file = try FileDescriptor.open(
                 directory.lock, .readWrite, options: [.create, .closeOnExec], permissions: [.ownerRead, .ownerWrite])
             lock = try FileLock(file, directory.lock)
-            // Without a sync: a folder that reappears after a power cut is removed at the next start.
+            // No sync is needed: a folder that reappears after a power cut is removed at the next start.
             for name in try FileManager.default.contentsOfDirectory(atPath: directory.incoming.string) {
                 Self.remove(directory.incoming.appending(name), logger)
             }
@@ -101,7 +97,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         self.logger = logger
     }
 
-    /// Opens the directory at a path, with default options.
+    /// Opens the directory at a path with default options.
     public convenience init(directory: String) throws(UploadStoreError) {
         try self.init(directory: FilePath(directory))
     }
@@ -110,8 +106,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         unfinished.close()
     }
 
-    /// The facts that the names of files in the records' folders show: the record of each key, and the records in the
-    /// outbox.
+    /// Reads file names in the records' folders, which show the record of each key, and the records in the outbox.
     private static func marks(
         of ids: [UploadID], _ directory: StoreDirectory, _ logger: Logger
     ) -> (keys: [String: KeyedRecord], outbox: [UploadID]) {
@@ -123,18 +118,17 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
                 if names.contains(LocalOutbox.name) { outbox.append(id) }
                 if let (key, digest) = StoreDirectory.key(in: names) { keys[key] = KeyedRecord(id: id, digest: digest) }
             } catch {
-                // A damaged record must not keep the store from receiving.
+                // A damaged record must not prevent the store from opening.
                 logger.error("Could not read a record's key", metadata: ["upload": "\(id)", "error": "\(error)"])
             }
         }
         return (keys, outbox)
     }
 
-    /// The next name for a folder in `.incoming`. Names need not survive a restart, because a start empties that
-    /// directory.
+    /// Returns a new name for a folder in `.incoming`, which is emptied at each start.
     func nextFolderName() -> String { "\(folderPrefix)-\(folderCount.add(1, ordering: .relaxed).newValue)" }
 
-    /// The size up to which room for a form is checked only when the form is written.
+    /// The maximum announced size of a form, in bytes, whose disk space is only checked when it is written.
     private static let smallBytes: Int64 = 1 << 20
 
     public func beginUpload(
@@ -154,8 +148,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
     /// `nil`, because no other process can open the directory.
     public var followingInterval: Duration? { nil }
 
-    /// Removes unfinished uploads that have expired, at most once a minute. Other remains are removed when the store is
-    /// opened.
+    /// Removes expired unfinished uploads, at most once a minute. Opening the store removes incomplete uploads.
     public func sweep() async { await unfinished.sweep() }
 
     /// The number of free bytes on the disk of the directory.
@@ -172,9 +165,9 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         }
     }
 
-    /// A value that is stored in a file beside the records.
+    /// Reads a value from a file next to the records.
     ///
-    /// - Returns: `nil` if there is no such value, or if it is damaged.
+    /// - Returns: `nil` if the file does not exist or is damaged.
     package func keptValue<Value: Decodable & Sendable>(_ type: Value.Type, named name: String) async throws -> Value? {
         try await onFileThread { [directory, logger] in
             do {
@@ -186,7 +179,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         }
     }
 
-    /// Stores a value in a file beside the records.
+    /// Stores a value in a file next to the records.
     ///
     /// - Parameter name: The name of the file, which begins with a dot.
     package func keep(_ value: some Encodable & Sendable, named name: String) async throws {
@@ -195,7 +188,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         }
     }
 
-    /// The file in a record's folder with the app's answer.
+    /// The file with the app's answer, in the folder of a record.
     private func answerFile(of id: UploadID) -> JSONFile {
         JSONFile(path: directory.folder(of: id).appending("answer.json"))
     }
@@ -211,7 +204,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
             do {
                 return try file.bytes().map { Array($0) }
             } catch  where StoreDamage.isCause(of: error) {
-                // The answer is damaged, so the app is asked again.
+                // The answer is damaged, so the app must answer again.
                 logger.error("Could not read an answer", metadata: ["upload": "\(id)", "error": "\(error)"])
                 return nil
             }
@@ -254,7 +247,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         try await reading(id) { try $0.describedFile(index) }
     }
 
-    /// Reads a record's file. A record that was removed by hand or is damaged is removed from the listing.
+    /// Reads the file of a record. If the record is damaged or was removed by hand, it disappears from listings.
     private func reading<Value: Sendable>(
         _ id: UploadID, _ body: @escaping @Sendable (StoredRecord) throws -> Value?
     ) async throws -> Value? {
@@ -279,20 +272,22 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
             return file
         }
         guard let described = try await describedFile(index, of: id) else { return nil }
-        // An empty file is not written.
+        // Empty files are not written.
         guard described.size == 0 else {
             throw UploadStoreError(.unavailable, "File \(index) of upload \(id) is gone from its folder.")
         }
         return EmptyFile()
     }
 
-    /// The path of a file's content. No file exists at the path if the upload was deleted or the file is empty.
+    /// The path of a file's content. The path does not exist if the upload was deleted or the file is empty.
     package func path(ofFile index: Int, of id: UploadID) -> FilePath { directory.file(index, of: id) }
 
     /// The number of uploads in `.damaged`.
     package var damagedCount: Int { damaged.count }
 
-    /// Checks that an upload could begin. Throws ``UploadStoreError`` if an upload could not begin.
+    /// Checks that an upload could begin.
+    ///
+    /// - Throws: ``UploadStoreError`` if an upload could not begin.
     public func checkReadiness() async throws {
         try await onFileThread { [directory] in try directory.checkReadiness() }
     }
@@ -308,26 +303,25 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
     }
 
     public func delete(_ id: UploadID) async throws -> Bool {
-        // A record whose commit has not ended yet would leave its key behind.
+        // If the record's commit has not ended, deleting the record would leave its key behind.
         guard index.contains(id) else { return false }
         let doomed = directory.incoming.appending(nextFolderName())
         let isDeleted = try await onFileThread { [directory, logger, keys, names, index] in
             do throws(FileError) {
-                // The rename deletes the record: a crash after it leaves whole files for the next start to remove,
-                // never half a record.
+                // The rename deletes the record. After a crash, the next start removes the whole folder.
                 try directory.moveToIncoming(directory.folder(of: id), as: doomed)
             } catch  where error.errno == .noSuchFileOrDirectory {
                 index.remove(id)
                 return false
             }
             index.remove(id)
-            // Removed even if the next steps fail, because otherwise the folder would stay until the next start.
+            // The folder is removed even if the next steps fail. Otherwise it would stay until the next start.
             defer { Self.remove(doomed, logger) }
             do {
                 let names = try StoreDirectory.names(ofRecordIn: doomed)
                 if let (key, _) = StoreDirectory.key(in: names) { keys.forget(id, under: key) }
             } catch {
-                // The record is no longer listed in this case either.
+                // Even after this error, the record is no longer listed.
                 try names.synchronize()
                 throw error
             }

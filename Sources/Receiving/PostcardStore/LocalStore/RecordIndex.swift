@@ -3,8 +3,7 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// The identifiers of a store's records, in memory, so that the cost of a page does not depend on the number of
-/// records.
+/// The identifiers of a store's records, in memory, so that listings do not become slower with more records.
 final class RecordIndex: Sendable {
     /// The identifiers, oldest first.
     private let sorted: Mutex<[UploadID]>
@@ -13,7 +12,7 @@ final class RecordIndex: Sendable {
         sorted = Mutex(ids.sorted())
     }
 
-    /// Identifiers, newest first.
+    /// Returns the newest identifiers, newest first.
     ///
     /// - Parameter id: The identifier before which the results begin; `nil` for the newest.
     func newest(_ limit: Int, before id: UploadID?) -> [UploadID] {
@@ -32,7 +31,7 @@ final class RecordIndex: Sendable {
 
     func insert(_ id: UploadID) {
         sorted.withLock { sorted in
-            // The record is almost always the newest.
+            // The record is usually the newest.
             let position = Self.position(of: id, in: sorted)
             if position == sorted.count || sorted[position] != id { sorted.insert(id, at: position) }
         }
@@ -57,23 +56,23 @@ final class RecordIndex: Sendable {
     }
 }
 
-/// A record that was made under a key, with the digest that a repetition is compared with.
+/// A record with a key, and the digest for comparing a repetition with it.
 struct KeyedRecord: Sendable {
     let id: UploadID
     /// The SHA-256 digest of the record's JSON, in lower-case hexadecimal.
     let digest: String
 }
 
-/// The records of keys, and the keys for which an upload is making a record.
+/// The records of keys, and the uploads that wait to make a record under a key.
 final class KeyIndex: Sendable {
     private enum Entry {
         case record(KeyedRecord)
-        /// One upload is making the record, and the others wait for it, in order.
+        /// An upload is making the record. Other uploads wait for it, in order.
         case claimed(waiting: [CheckedContinuation<Claim, Never>])
     }
 
     enum Claim {
-        /// The caller must make the record, and call ``KeyIndex/settle(_:with:)`` whether or not it succeeds.
+        /// The caller must make the record. In any case, it must then call ``KeyIndex/settle(_:with:)``.
         case granted
         /// The key already has a record.
         case taken(KeyedRecord)
@@ -93,7 +92,7 @@ final class KeyIndex: Sendable {
         }
     }
 
-    /// Claims to make the record of a key. If another upload is making the record, waits for that upload.
+    /// Claims the right to make the record of a key. If another upload has claimed it, waits for that upload.
     func claim(_ key: UploadKey) async -> Claim {
         await withCheckedContinuation { continuation in
             let claim: Claim? = entries.withLock { entries in
@@ -114,8 +113,7 @@ final class KeyIndex: Sendable {
 
     /// Ends a claim.
     ///
-    /// - Parameter record: The record; `nil` if the upload failed. The claim then passes to the upload that has waited
-    ///   longest.
+    /// - Parameter record: The record; `nil` if the upload failed, and the claim passes to the next upload.
     func settle(_ key: UploadKey, with record: KeyedRecord?) {
         let (resumed, claim): ([CheckedContinuation<Claim, Never>], Claim) = entries.withLock { entries in
             guard case .claimed(var waiting)? = entries[key.digest] else { return ([], .granted) }
@@ -141,7 +139,7 @@ final class KeyIndex: Sendable {
         }
     }
 
-    /// Removes a damaged record, whose key is unknown. Searches all records.
+    /// Removes a damaged record whose key is unknown. Searches all records.
     func forget(_ id: UploadID) {
         entries.withLock { entries in
             let key = entries.first { if case .record(let record) = $0.value { record.id == id } else { false } }?.key
@@ -150,8 +148,7 @@ final class KeyIndex: Sendable {
     }
 }
 
-/// The records of a local store that were not announced yet. The folder of each has an empty file ``name``, from the
-/// commit on.
+/// The records of a local store that were not announced to a webhook yet. Their folders contain an empty file ``name``.
 final class LocalOutbox: Sendable {
     private struct State {
         var isKept = false
@@ -163,7 +160,7 @@ final class LocalOutbox: Sendable {
     /// The name of the empty file in a record's folder.
     static let name = "outbox"
 
-    /// - Parameter ids: The records that earlier starts left in the outbox.
+    /// - Parameter ids: The records in the outbox when the store is opened.
     init(_ ids: [UploadID]) {
         state = Mutex(State(ids: Set(ids)))
     }
@@ -190,7 +187,7 @@ extension LocalUploadStore: OutboxStore {
     package func isInOutbox(_ id: UploadID) async throws -> Bool { outboxIndex.contains(id) }
 
     package func settle(_ id: UploadID) async throws {
-        // Removed even if the file cannot be removed: until the next start, one announcement is enough.
+        // The record leaves the outbox in any case: until the next start, one announcement is enough.
         outboxIndex.remove(id)
         try await onFileThread { [directory] in
             let file = directory.folder(of: id).appending(LocalOutbox.name)

@@ -8,13 +8,13 @@ import SystemPackage
 struct StoreDirectory: Sendable {
     let path: FilePath
 
-    /// The number of bytes on the disk that are left free for others.
+    /// The number of bytes on the disk that the store leaves free.
     var keptFreeBytes: Int64 = 0
 
-    /// Checks that there is room for some bytes.
+    /// Checks that the disk has space for some bytes.
     ///
     /// - Parameter bytes: The number of bytes that will be written.
-    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if there is no room for them, and
+    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if the space is too small, and
     ///   `FileError` if the free space cannot be read.
     func checkRoom(for bytes: Int64) throws {
         let free = try DurableFiles.freeRoom(at: path)
@@ -25,8 +25,8 @@ struct StoreDirectory: Sendable {
 
     /// Checks that an upload can make its files.
     ///
-    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if the disk has room for too few
-    ///   further files, and `FileError` if their number cannot be read.
+    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if the disk can hold too few further
+    ///   files, and `FileError` if their number cannot be read.
     func checkRoomForFiles() throws {
         let free = try DurableFiles.freeRoom(at: path)
         guard free.files >= Self.keptFreeFiles else {
@@ -34,14 +34,13 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// The minimum number of files and folders that the disk must have room for when an upload begins. A small form
-    /// needs up to five.
+    /// The minimum number of further files that the disk can hold when an upload begins. A small form needs up to five.
     static let keptFreeFiles: Int64 = 16
 
-    /// The block size of most file systems. A file, a record and a folder each take at least one block.
+    /// The block size of most file systems, in bytes. Each file, record and folder uses at least one block.
     static let blockBytes: Int64 = 4096
 
-    /// The number of bytes of a record and its files, in whole blocks; `nil` if its folder is gone.
+    /// The number of bytes of a record and its files, in whole blocks; `nil` if the folder of the record is missing.
     func storedBytes(of id: UploadID) -> Int64? {
         let folder = folder(of: id)
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.string) else { return nil }
@@ -54,14 +53,13 @@ struct StoreDirectory: Sendable {
 
     /// The directory of uploads that are being received or deleted.
     ///
-    /// Opening the store empties this directory, so its names are never synced: a rename into it or out of it is
-    /// durable when the other directory is synced.
+    /// Opening the store empties this directory. A rename into or out of it only needs a sync of the other directory.
     var incoming: FilePath { path.appending(".incoming") }
 
     /// The directory of unfinished uploads.
     var unfinished: FilePath { path.appending(".unfinished") }
 
-    /// The directory of damaged uploads, for a person to examine. Nothing in it is served or removed.
+    /// The directory of damaged uploads, for a person to examine. They are never served or removed.
     var damaged: FilePath { path.appending(".damaged") }
 
     var lock: FilePath { path.appending(".lock") }
@@ -74,7 +72,7 @@ struct StoreDirectory: Sendable {
 
     static func name(ofFile index: Int) -> String { String(index) }
 
-    /// The name of the empty file that contains the digests of a record's key and of the record.
+    /// The name of the empty file with the digests of a record's key and of the record.
     static func name(of key: UploadKey, recordDigest: String) -> String { keyPrefix + key.digest + "-" + recordDigest }
 
     private static let keyPrefix = "key-"
@@ -88,8 +86,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// The digests of a record's key and of the record, from the names in its folder. Names that do not have the
-    /// expected format are ignored.
+    /// The digests of a record's key and of the record, from file names in its folder. Other names are ignored.
     static func key(in names: [String]) -> (key: String, record: String)? {
         for name in names where name.hasPrefix(keyPrefix) {
             let digests = name.dropFirst(keyPrefix.count).split(separator: "-", omittingEmptySubsequences: false)
@@ -108,9 +105,9 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Reads a record's file.
+    /// Reads the file of a record.
     ///
-    /// - Returns: `nil` if there is no such record, or if `body` returns `nil`.
+    /// - Returns: `nil` if the record does not exist, or if `body` returns `nil`.
     /// - Throws: ``UploadStoreError``, with the code ``UploadStoreError/Code/damaged`` if the record is damaged.
     func record<Value>(
         _ id: UploadID, _ body: (StoredRecord) throws -> Value?
@@ -140,7 +137,7 @@ struct StoreDirectory: Sendable {
         } catch  where error.errno == .noSuchFileOrDirectory {
             return false
         } catch  where [.directoryNotEmpty, .fileExists, .notDirectory].contains(error.errno) {
-            // A folder with this name was set aside before, and its upload was restored from a copy.
+            // A folder with this name is already there: its upload was restored from a copy, and is damaged again.
             try DurableFiles.move(folder, to: damaged.appending("\(name)-\(UInt64.random(in: 0 ... .max))"))
         }
         try DurableFiles.synchronizeDirectory(damaged)
@@ -158,8 +155,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Makes ``incoming`` if it is missing, but never the store's directory, because another store may have made a new
-    /// one.
+    /// Makes ``incoming`` if it is missing, but never the store's directory, which another store may have made.
     func makeIncoming() throws(FileError) {
         do throws(FileError) {
             try DurableFiles.makeDirectory(incoming)
@@ -174,7 +170,7 @@ struct StoreDirectory: Sendable {
         do throws(FileError) {
             try DurableFiles.move(folder, to: name)
         } catch  where error.errno == .noSuchFileOrDirectory {
-            // Either of the two directories may be missing.
+            // The source or ``incoming`` may be missing.
             try makeIncoming()
             try DurableFiles.move(folder, to: name)
         }
@@ -187,7 +183,7 @@ struct StoreDirectory: Sendable {
         try makeIncoming()
         try checkRoom(for: 0)
         try checkRoomForFiles()
-        // Only a write shows that the disk became read-only, or that the owner of the directory changed.
+        // Only a write reveals a disk that became read-only, or a directory whose owner changed.
         let probe = incoming.appending("probe-\(UInt64.random(in: 0 ... .max))")
         try DurableFiles.makeDirectory(probe)
         try FileManager.default.removeItem(atPath: probe.string)
@@ -197,9 +193,9 @@ struct StoreDirectory: Sendable {
 /// Waits until the names in a directory are on the disk. Callers that arrive during a sync share the next sync.
 final class SharedDirectorySync: Sendable {
     private struct State {
-        /// The last turn whose names are on the disk. A turn is the number of a caller.
+        /// The number of the last caller whose names are on the disk.
         var done: UInt64 = 0
-        /// The turns whose names may not be on the disk, because the system reports a failure only once.
+        /// The callers whose names may not be on the disk. The system reports such a failure only once.
         var failed: [(turns: ClosedRange<UInt64>, error: FileError)] = []
     }
 
@@ -210,8 +206,7 @@ final class SharedDirectorySync: Sendable {
     private let synchronizeDirectory: @Sendable (FilePath) throws(FileError) -> Void
     private let state = Mutex(State())
 
-    /// - Parameter synchronizeDirectory: A function that waits until the names in a directory are on the disk. It
-    ///   blocks.
+    /// - Parameter synchronizeDirectory: Waits until the names in a directory are on the disk. Blocks.
     init(
         _ path: FilePath,
         by synchronizeDirectory: @escaping @Sendable (FilePath) throws(FileError) -> Void = {
@@ -222,13 +217,13 @@ final class SharedDirectorySync: Sendable {
         self.synchronizeDirectory = synchronizeDirectory
     }
 
-    /// Waits until every name that was made before the call is on the disk. Blocks.
+    /// Waits until all names that were made before the call are on the disk. Blocks.
     func synchronize() throws(FileError) {
         let turn = turns.add(1, ordering: .sequentiallyConsistent).newValue
         try state.withLock { state throws(FileError) in
             if let failure = state.failed.first(where: { $0.turns.contains(turn) }) { throw failure.error }
             if turn <= state.done { return }
-            // Every caller with a turn up to this one has already made its names.
+            // All callers up to this number have already made their names.
             let latest = turns.load(ordering: .sequentiallyConsistent)
             do throws(FileError) {
                 try synchronizeDirectory(path)
@@ -242,7 +237,7 @@ final class SharedDirectorySync: Sendable {
     }
 }
 
-/// An error in stored data: the bytes on the disk are not those that the store has written.
+/// An error in stored data: the bytes on the disk are not those that the store wrote.
 struct StoreDamage: Error, CustomStringConvertible {
     let description: String
 
@@ -250,19 +245,19 @@ struct StoreDamage: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// Whether an error while reading means that the data is damaged. Otherwise the disk or the system failed.
+    /// Whether an error while reading shows that the data is damaged, and not that the disk or the system failed.
     static func isCause(of error: any Error) -> Bool {
         error is StoreDamage || error is DecodingError || (error as? FileError)?.isReplaced == true
     }
 }
 
-/// Moves damaged uploads out of the way, and counts them. None is removed, because a person may repair it.
+/// Moves damaged uploads to a separate directory, and counts them. A person may repair them, so none are removed.
 final class DamagedUploads: Sendable {
     private let directory: StoreDirectory
     private let logger: Logger
     private let number: Atomic<Int>
 
-    /// Makes an instance, and counts the damaged uploads of earlier starts. Blocks.
+    /// Counts the damaged uploads of earlier starts. Blocks.
     init(directory: StoreDirectory, logger: Logger) {
         self.directory = directory
         self.logger = logger
@@ -272,7 +267,7 @@ final class DamagedUploads: Sendable {
 
     var count: Int { number.load(ordering: .relaxed) }
 
-    /// Moves an upload's folder out of the way, and logs that once. Blocks.
+    /// Moves an upload's folder to the directory of damaged uploads, and logs the move once. Blocks.
     ///
     /// - Parameter name: The name of the upload in the log.
     func setAside(_ folder: FilePath, _ name: String, _ error: any Error) {

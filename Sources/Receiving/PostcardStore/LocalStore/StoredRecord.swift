@@ -3,26 +3,24 @@ import PostcardFiles
 import PostcardFoundation
 import SystemPackage
 
-/// The file with a record's JSON. A record can have tens of megabytes. A request needs only a few of its bytes, or all
-/// of them unchanged, so only small records are decoded. Every call blocks, and throws ``StoreDamage`` or
-/// `DecodingError` if the file is damaged.
+/// The file with the JSON of a record. A record may have tens of megabytes, so only small records are decoded. A
+/// request needs either a few bytes of a large record, or all bytes unchanged. Every call blocks, and throws
+/// ``StoreDamage`` or `DecodingError` if the file is damaged.
 ///
-/// Beside a large record is a file with the offsets of its descriptions of files.
+/// The folder of a large record also has a file with the offsets of the file descriptions in the record.
 struct StoredRecord {
     let id: UploadID
     let file: LocalFile
 
     private static let damage = StoreDamage("The file is not a record, or not all of one.")
 
-    /// The maximum size of a record that is decoded to check it or to find a file. Of a larger record, only the needed
-    /// bytes are read.
+    /// The maximum size of a record that is decoded to check it or to find a file, in bytes.
     private static let smallBytes: Int64 = 64 << 10
-    /// The maximum size of a record. No real record is larger, because the form's text would not have fit into memory.
+    /// The maximum size of a record, in bytes. The text of a larger form would not fit in memory.
     private static let maximumBytes: Int64 = 1 << 30
-    /// The maximum size of a file's description. No real description is larger, because no part header is.
+    /// The maximum size of a file's description, in bytes. A part header is never that large.
     private static let maximumFileBytes: Int64 = 4 << 20
 
-    /// Decodes the record.
     func record() throws -> UploadRecord {
         let record = try UploadRecord(json: file.data(maximumBytes: Self.maximumBytes))
         guard record.id == id else { throw StoreDamage("The record is that of another upload, \(record.id).") }
@@ -30,8 +28,7 @@ struct StoredRecord {
         return record
     }
 
-    /// Checks that the file is a complete record. A small record is decoded. Of a larger record, the beginning and the
-    /// end are checked.
+    /// Checks that the file is a complete record. Of a large record, only the beginning and the end are checked.
     func check() throws {
         guard file.size > Self.smallBytes else {
             _ = try record()
@@ -45,7 +42,7 @@ struct StoredRecord {
 
     private static let beginning = Array(UploadRecord.beginning.utf8)
 
-    /// The time at which the upload was complete. It is read from the end of the file.
+    /// Reads the time at which the upload was complete from the end of the file.
     func received() throws -> Date {
         let beginning = UploadRecord.ending(of: id)
         let ending = #""}"#
@@ -78,14 +75,13 @@ struct StoredRecord {
         else { throw StoreDamage("The description of file \(index) is not as it was written.") }
     }
 
-    // MARK: - Where descriptions of files are
+    // MARK: - Offsets of file descriptions
 
     static let offsetsName = "record.offsets"
 
-    /// The bytes of the file beside a large record: the offsets that ``UploadRecord/writeJSON(_:)`` returns, as 64-bit
-    /// integers in big-endian order.
+    /// Encodes the offsets of ``UploadRecord/writeJSON(_:)`` as big-endian 64-bit integers, for a large record.
     ///
-    /// - Returns: `nil` if there is no such file, because the record is small and is decoded as a whole.
+    /// - Returns: `nil` for a small record, which is always decoded and needs no offsets.
     static func offsetsFile(_ offsets: [Int64], recordBytes: Int64) -> [UInt8]? {
         guard recordBytes > smallBytes else { return nil }
         return offsets.flatMap { offset in withUnsafeBytes(of: offset.bigEndian) { Array($0) } }
@@ -104,7 +100,7 @@ struct StoredRecord {
         guard let start = bytes.readInteger(as: Int64.self), let next = bytes.readInteger(as: Int64.self),
             start > 0, start < next, next <= self.file.size, next - start <= Self.maximumFileBytes
         else { throw StoreDamage("The file \(Self.offsetsName) has wrong offsets for file \(index).") }
-        // The comma or bracket behind the object is not part of it.
+        // The comma or bracket after the object is left out.
         return start..<next - 1
     }
 }

@@ -6,34 +6,33 @@ import SystemPackage
 /// the response that replaces them. Every call blocks.
 ///
 /// A client learns the address of an upload only after `upload.json` is on the disk, so a directory without that file
-/// can be removed. `upload.json` and `answer.json` appear whole, by a rename. Bytes are appended to `body` in order, so
-/// `body` is always the beginning of the form, even if the server was killed. A power cut may leave zeros in place of
-/// bytes that were not synced, so after a power cut only the bytes promised to the client count.
+/// can be removed. `upload.json` and `answer.json` appear complete, by a rename. Bytes are appended to `body` in order,
+/// so `body` is always the beginning of the form, even if the server was killed. A power cut may replace bytes that
+/// were not synced with zeros. After a power cut, only the bytes that were promised to the client therefore count.
 struct UnfinishedDirectory: Sendable {
-    /// The facts about an upload that are known when it is created.
+    /// The stored facts about an upload.
     struct Facts: Sendable, Codable {
         /// The Content-Type of the form, with its boundary.
         let contentType: String
-        /// The digest of the key under which the form becomes a record.
+        /// The digest of the idempotency key under which the form becomes a record.
         let keyDigest: String
         let created: Date
         let expires: Date
-        /// The length of the form; `nil` until a request states it.
+        /// The length of the form, in bytes; `nil` until a request declares it.
         var length: Int64?
-        /// The number of bytes, all of them synced, that the client was told are stored; `nil` in files of an early
-        /// version.
+        /// The number of synced bytes that the client was told are stored; `nil` in files of an early version.
         var promised: Int64? = 0
-        /// The system start during which the bytes that were not synced were written.
+        /// The start of the system during which the unsynced bytes were written.
         var systemStart = SystemStart.current
         /// The digest fields of the request that created the upload.
         var reprDigest: String?
         var wantReprDigest: String?
-        /// The parameters that name the file, if the upload is not a form.
+        /// The Content-Disposition parameters that name the file, if the upload is not a form.
         var fileParameters: String?
         /// The client that created the upload.
         var client: PeerAddress?
 
-        /// Checks that these facts are possible. They may have been changed by others.
+        /// Checks that the facts are valid. Other programs may have changed them.
         func check() throws(StoreDamage) {
             let times = UnfinishedForm.possibleTimes
             guard times.contains(created), times.contains(expires), length ?? 0 >= 0, promised ?? 0 >= 0,
@@ -48,7 +47,7 @@ struct UnfinishedDirectory: Sendable {
     private var responseFile: JSONFile { JSONFile(path: path.appending("answer.json")) }
     var body: FilePath { path.appending("body") }
 
-    /// Makes the directory, so that it survives a power cut.
+    /// Makes the directory durably.
     func make(_ facts: Facts) throws(FileError) {
         try DurableFiles.makeDirectory(path)
         do throws(FileError) {
@@ -56,7 +55,7 @@ struct UnfinishedDirectory: Sendable {
             try factsFile.replace(with: facts)
             try DurableFiles.synchronizeDirectory(path.removingLastComponent())
         } catch {
-            // Without a sync: if a power cut brings the directory back, no client knows its address, and it expires.
+            // No sync is needed: if a power cut restores the directory, no client knows its address, and it expires.
             try? FileManager.default.removeItem(atPath: path.string)
             throw error
         }
@@ -65,8 +64,7 @@ struct UnfinishedDirectory: Sendable {
     /// Reads the upload when the store is opened.
     ///
     /// - Returns: `nil` if the server was killed before a client learned the address, or while it removed the upload.
-    /// - Throws: Errors that ``StoreDamage/isCause(of:)`` recognizes if the files are damaged, and `FileError` if they
-    ///   cannot be read.
+    /// - Throws: An error that ``StoreDamage/isCause(of:)`` recognizes if the files are damaged; `FileError` otherwise.
     func load() throws -> (facts: Facts, progress: UnfinishedUploadProgress)? {
         guard var facts = try factsFile.read(Facts.self) else { return nil }
         try facts.check()
@@ -86,7 +84,7 @@ struct UnfinishedDirectory: Sendable {
             size = min(size, promised)
             try AppendedFile(body).cut(to: size)
             facts.systemStart = SystemStart.current
-            // If this fails, the bytes that follow count as lost at the next start, as they do now.
+            // If the update fails, later bytes count as lost at the next start.
             try? update(facts)
         }
         return (facts, .unfinished(offset: size))
@@ -97,10 +95,10 @@ struct UnfinishedDirectory: Sendable {
         try factsFile.replace(with: facts)
     }
 
-    /// Stores the response and removes the bytes.
+    /// Stores the response, and removes the bytes of the upload.
     func finish(_ response: FinalResponse) throws(FileError) {
         try responseFile.replace(with: response)
-        // Without a sync: the next start also removes the bytes of an upload that has a response.
+        // No sync is needed: the next start also removes the bytes of an upload with a response.
         try? FileManager.default.removeItem(atPath: body.string)
     }
 
@@ -117,8 +115,7 @@ struct UnfinishedDirectory: Sendable {
 
     /// Removes the directory.
     ///
-    /// - Parameter doomed: The path to which the directory is moved first. If it cannot be removed there, the next
-    ///   start removes it.
+    /// - Parameter doomed: The path to which the directory is moved. If its removal fails, the next start removes it.
     func remove(by doomed: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.move(path, to: doomed)
@@ -129,14 +126,14 @@ struct UnfinishedDirectory: Sendable {
         try DurableFiles.synchronizeDirectory(path.removingLastComponent())
     }
 
-    /// The maximum size of a body, a petabyte. No disk holds a larger body.
+    /// The maximum size of a body, in bytes: a petabyte, more than any disk holds.
     private static let maximumBytes: Int64 = 1 << 50
 }
 
 /// Identifies the last start of the operating system.
 ///
-/// Bytes that were written and not synced survive if the program ends, but not if the system ends. After a power cut a
-/// file can have zeros in place of the bytes, because the length of the file may reach the disk before the bytes.
+/// Bytes that were written but not synced survive the end of the program, but not the end of the system. After a power
+/// cut, a file may contain zeros in their place, because its length may reach the disk before the bytes.
 enum SystemStart {
     /// The identifier of the start; `nil` if the system does not provide it.
     static let current: String? = {
@@ -155,8 +152,7 @@ enum SystemStart {
     }()
 }
 
-/// The file with the bytes of an unfinished upload, open for appending. The file is closed when this object is
-/// released.
+/// The file with the bytes of an unfinished upload, open for appending. It is closed when this object is released.
 final class AppendedFile: Sendable {
     private let path: FilePath
     private let descriptor: FileDescriptor
@@ -175,7 +171,7 @@ final class AppendedFile: Sendable {
 
     /// Appends bytes.
     ///
-    /// - Parameter written: Called with the length of every piece that was written, even if the rest does not fit.
+    /// - Parameter written: Called with the length of each written piece, even if a later one fails.
     func append(_ bytes: RawSpan, at offset: Int64, written: (Int) -> Void) throws(FileError) {
         do {
             try bytes.withUnsafeBytes { bytes in
@@ -202,7 +198,7 @@ final class AppendedFile: Sendable {
         }
     }
 
-    /// Removes all but the first bytes.
+    /// Shortens the file to its first bytes.
     func cut(to length: Int64) throws(FileError) {
         do {
             try descriptor.resize(to: length)
@@ -211,7 +207,7 @@ final class AppendedFile: Sendable {
         }
     }
 
-    /// Waits until the bytes are on the disk.
+    /// Waits until the written bytes are on the disk.
     func synchronize() throws(FileError) {
         try DurableFiles.synchronize(descriptor, path)
     }

@@ -5,10 +5,9 @@ import PostcardForm
 import PostcardFoundation
 import SystemPackage
 
-/// The directory of an upload that is being received. Every call blocks, and throws `FileError` or
-/// ``UploadStoreError``.
+/// The directory of an upload that is being received. Calls block, and throw `FileError` or ``UploadStoreError``.
 struct UploadDirectory: ~Copyable {
-    /// A step in writing the upload.
+    /// A step of writing the upload.
     enum Step {
         case beginFile
         case bytes(ByteBuffer)
@@ -21,9 +20,9 @@ struct UploadDirectory: ~Copyable {
         let sha256: String
     }
 
-    /// The current place of the directory.
+    /// The current state of the directory.
     private enum Place {
-        /// The directory was not made yet.
+        /// The directory does not exist yet.
         case nowhere
         case incoming
         case record(UploadID)
@@ -36,17 +35,17 @@ struct UploadDirectory: ~Copyable {
     private let names: SharedDirectorySync
     private var place = Place.nowhere
     private var file: DurableFile?
-    /// Complete files that may not be on the disk yet. All begin to sync before the first is waited for.
+    /// Complete files that may not be on the disk yet. Their syncs all begin before the first is awaited.
     private var unsynchronized: [DurableFile] = []
     private var hash = SHA256()
     private var size: Int64 = 0
     private(set) var contents: [Content] = []
 
     /// - Parameters:
-    ///   - names: Syncs the directory that contains the records.
+    ///   - names: Syncs the directory of the records.
     ///   - name: The directory's name until the commit.
-    ///   - key: The key of the record.
-    ///   - isKept: Whether anything is written. Content is hashed in any case.
+    ///   - key: The idempotency key of the record.
+    ///   - isKept: Whether the upload is written. Its content is hashed in any case.
     init(directory: StoreDirectory, names: SharedDirectorySync, name: String, key: UploadKey?, isKept: Bool) {
         self.directory = directory
         self.names = names
@@ -55,8 +54,9 @@ struct UploadDirectory: ~Copyable {
         path = directory.incoming.appending(name)
     }
 
-    /// - Parameter isLast: Whether the commit follows. If not, the commit may come much later, and no complete file
-    ///   stays open.
+    /// Performs steps, in order.
+    ///
+    /// - Parameter isLast: Whether the commit follows at once. Otherwise all complete files are closed.
     mutating func perform(_ steps: [Step], isLast: Bool = true) throws {
         if isKept { try directory.checkRoom(for: 0) }
         if isKept, case .nowhere = place { try directory.checkRoomForFiles() }
@@ -75,7 +75,7 @@ struct UploadDirectory: ~Copyable {
         if !isLast { try synchronizeFiles() }
     }
 
-    /// The maximum number of files that a form with many files has open.
+    /// The maximum number of open files of a form.
     private static let maximumOpenFiles = 32
 
     private mutating func endFile() throws(FileError) {
@@ -94,13 +94,12 @@ struct UploadDirectory: ~Copyable {
         unsynchronized.removeAll()
     }
 
-    /// The path of a complete file; `nil` if the file is empty, because it was not written.
+    /// The path of a complete file; `nil` if the file is empty and therefore not written.
     func path(ofFile index: Int) -> FilePath? {
         contents[index].size > 0 ? path.appending(StoreDirectory.name(ofFile: index)) : nil
     }
 
-    /// Appends bytes to the current file. The file is made with its first byte, so that a form of many empty files costs
-    /// the disk nothing.
+    /// Appends bytes to the current file, which is made with its first byte: empty files need no disk access.
     private mutating func append(_ buffer: ByteBuffer) throws(FileError) {
         let bytes = buffer.readableBytesSpan
         bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }
@@ -122,21 +121,21 @@ struct UploadDirectory: ~Copyable {
         place = .incoming
     }
 
-    /// Makes the directory a record. The order makes the commit atomic: first the content, then the names in the
-    /// directory, and only then the record's name.
+    /// Turns the directory into a record. The order of the syncs makes the commit atomic: first the content, then the
+    /// names in the directory, and last the name of the record.
     ///
-    /// - Parameter inOutbox: Whether the record has to be announced.
+    /// - Parameter inOutbox: Whether the record must be announced to a webhook.
     /// - Returns: The digest of the record, if it has a key.
     mutating func commit(_ record: UploadRecord, inOutbox: Bool) throws -> String? {
         let recordPath = path.appending(StoreDirectory.recordName)
         guard isKept else { throw UploadStoreError.deletedMeanwhile }
         try make()
         let digest = try write(record, to: recordPath)
-        // The key is a name in the directory, so it becomes durable with the record.
+        // The key is stored as a file name, so it becomes durable together with the record.
         if let key, let digest {
             _ = try DurableFile(path.appending(StoreDirectory.name(of: key, recordDigest: digest)))
         }
-        // The name in the outbox becomes durable in the same way.
+        // The file name for the outbox becomes durable in the same way.
         if inOutbox { _ = try DurableFile(path.appending(LocalOutbox.name)) }
         try synchronizeFiles()
         try DurableFiles.synchronizeDirectory(path)
@@ -170,7 +169,7 @@ struct UploadDirectory: ~Copyable {
         unsynchronized.removeAll()
         if case .record(let id) = place {
             try? directory.moveToIncoming(directory.folder(of: id), as: path)
-            // Otherwise a power cut could bring back a record without its files, which are removed next.
+            // Without this sync, a power cut could restore a record whose files were removed.
             try? names.synchronize()
             place = .incoming
         }

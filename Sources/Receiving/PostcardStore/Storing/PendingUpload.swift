@@ -1,11 +1,10 @@
 public import NIOCore
 public import SystemPackage
 
-/// An upload that is being stored. A single task calls it: for each file a beginning, the bytes and an end, and finally
-/// a commit. An upload that is not committed is discarded.
+/// An upload that is being stored. A single task begins, writes and ends each file, and finally commits the upload. An
+/// upload that is not committed is discarded.
 public protocol PendingUpload {
-    /// Whether the upload's key already has a record. The upload is then only compared with the record. Defaults to
-    /// `false`.
+    /// Whether the upload's key already has a record, with which the upload is only compared. Defaults to `false`.
     var isRepetition: Bool { get }
 
     /// Begins the next file.
@@ -13,8 +12,7 @@ public protocol PendingUpload {
     /// - Throws: ``UploadStoreError`` if the store fails.
     func beginFile(_ file: UploadRecord.FileHeader) async throws
 
-    /// Appends bytes to the current file. Returns when the store can accept more, which may be before the bytes are
-    /// stored.
+    /// Appends bytes to the current file. Returns once the store accepts more, perhaps before the bytes are stored.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func write(_ bytes: ByteBuffer) async throws
@@ -24,23 +22,21 @@ public protocol PendingUpload {
     /// - Throws: ``UploadStoreError`` if the store fails.
     func endFile() async throws
 
-    /// The complete files, so that they can be checked before the upload becomes a record. Empty if the files belong to
-    /// an existing record.
+    /// The complete files, to be checked before the commit. Empty if they belong to an existing record.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func finishedFiles() async throws -> [FinishedFile]
 
-    /// Makes the upload a record that survives a power cut.
+    /// Turns the upload into a record that survives a power cut.
     ///
     /// - Parameters:
     ///   - fields: The text fields, in the order of the form.
     ///   - parts: All fields and files, in the order of the form.
-    /// - Returns: The new record, which is now listed, or the record that the upload's key already has.
-    /// - Throws: ``UploadStoreError`` if there is no room, the store fails, or the key has a record with different
-    ///   content.
+    /// - Returns: The new record, which is then listed, or the record that the upload's key already has.
+    /// - Throws: ``UploadStoreError`` if the store is full or fails, or if the key has a record with different content.
     func commit(fields: [UploadRecord.Field], parts: [UploadRecord.Part]) async throws -> CommittedUpload
 
-    /// Removes everything that was written of the upload. Also called after a failed commit.
+    /// Removes all data of the upload. Also called after a failed commit.
     func discard() async
 }
 
@@ -55,7 +51,7 @@ public struct CommittedUpload: Sendable, Hashable {
     /// Whether an earlier upload under the same key made the record.
     public let isRepetition: Bool
 
-    /// Makes the result of a commit, for your own store.
+    /// Makes the result of a commit in your own store.
     public init(_ record: UploadRecord, isRepetition: Bool = false) {
         self.record = record
         self.isRepetition = isRepetition
@@ -72,12 +68,12 @@ public struct FinishedFile: Sendable {
     public let contentType: String
     /// The SHA-256 digest of the content, in lower-case hexadecimal.
     public let sha256: String
-    /// The content.
+    /// The content of the file, for reading.
     public let content: any StoredFile
     /// The path of the file with the content; `nil` if the file is empty, or the store does not use the file system.
     public let path: FilePath?
 
-    /// Makes the description of a file, for your own store.
+    /// Makes the description of a file in your own store.
     public init(
         name: String, filename: String, contentType: String, sha256: String, content: any StoredFile, path: FilePath?
     ) {
@@ -94,22 +90,22 @@ public struct FinishedFile: Sendable {
 public enum ScreeningVerdict: Sendable, Hashable {
     /// The file may be kept.
     case accepted
-    /// The form is refused. The reason is a sentence for the client.
+    /// The form must be refused. The reason is a sentence for the client.
     case refused(reason: String)
 }
 
-/// A file of a store, open for reading.
+/// A stored file that is open for reading.
 public protocol StoredFile: Sendable {
     /// The size of the file in bytes.
     var size: Int64 { get }
 
-    /// Reads up to `count` bytes from an offset. Returns fewer only at the end of the file.
+    /// Reads up to `count` bytes from an offset; fewer only at the end of the file.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer
 }
 
-/// Bytes in memory that are read like a stored file.
+/// Bytes in memory, with the interface of a stored file.
 package struct BytesInMemory: StoredFile {
     let bytes: ByteBuffer
 

@@ -2,19 +2,17 @@ import PostcardForm
 public import PostcardFoundation
 import Synchronization
 
-/// Identifies a stored upload: 26 lower-case letters and digits.
+/// The identifier of a stored upload: 26 lower-case letters and digits.
 ///
 /// The first ten characters are the time of the record in milliseconds since 1970. The other sixteen are 80 random
-/// bits. Both use Crockford's base 32. Identifiers of a store sort in the order of their records, and a known
-/// identifier does not help to guess another.
+/// bits. Both use Crockford's base 32. Identifiers sort in the order of their records, and cannot be guessed.
 public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringConvertible {
-    /// The identifier as text, as it is written in paths and records.
+    /// The identifier as text, as in paths and records.
     public let text: String
 
-    /// Reads an identifier from a path or a record.
+    /// Parses an identifier from a path or a record.
     ///
-    /// - Returns: `nil` if the text is not an identifier. Identifiers contain no characters that are special in file
-    ///   systems.
+    /// - Returns: `nil` if the text is not an identifier. Identifiers contain no special characters of file systems.
     public init?(_ text: some StringProtocol) {
         let bytes = text.utf8
         guard bytes.count == Self.length, bytes.allSatisfy(Self.alphabet.contains) else { return nil }
@@ -26,7 +24,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         for shift in stride(from: Self.timeLength - 1, through: 0, by: -1) {
             bytes.append(Self.alphabet[Int((milliseconds >> (Int64(shift) * 5)) & 31)])
         }
-        // Eight characters of five bits each come from one number, because the system's random numbers are slow.
+        // Each number supplies eight characters of five bits, because the system's random numbers are slow.
         for _ in 0..<2 {
             let number = generator.next()
             for shift in stride(from: 0, to: 40, by: 5) {
@@ -36,27 +34,27 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         text = String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The smallest identifier with a time. It is greater than all identifiers with an earlier time.
+    /// The smallest identifier with a time.
     ///
-    /// - Parameter milliseconds: Milliseconds since 1970, not negative.
+    /// - Parameter milliseconds: The time in milliseconds since 1970, not negative.
     package init(earliestAt milliseconds: Int64) {
         var zeros = Zeros()
         self.init(milliseconds: milliseconds, using: &zeros)
     }
 
-    /// The smallest identifier with the millisecond after another identifier's time.
+    /// The smallest identifier with a later time than another identifier.
     package init(earliestAfter id: UploadID) {
         self.init(earliestAt: id.milliseconds + 1)
     }
 
-    /// An upper bound, greater than all identifiers with possible times.
+    /// An identifier that is greater than all identifiers with valid times.
     package static let end = UploadID(earliestAt: UploadIDSource.latestMilliseconds + 1)
 
     private struct Zeros: RandomNumberGenerator {
         func next() -> UInt64 { 0 }
     }
 
-    /// The identifier with the same random bits and another time.
+    /// Returns an identifier with the same random bits and another time.
     package func moved(to milliseconds: Int64) -> UploadID {
         var generator = SystemRandomNumberGenerator()
         let time = UploadID(milliseconds: milliseconds, using: &generator).text.prefix(Self.timeLength)
@@ -67,11 +65,11 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         self.text = text
     }
 
-    /// The random bits as sixteen characters. No other upload has the same.
+    /// The random bits as sixteen characters, which are different for each upload.
     package var randomText: Substring { text.dropFirst(Self.timeLength) }
 
-    /// The text with each character replaced by its counterpart in the reversed alphabet, so that texts of later
-    /// identifiers sort first. Inverting twice gives the original text.
+    /// Replaces each character with its opposite in the alphabet, so that later identifiers sort first. A second call
+    /// restores the text.
     package static func inverted(_ text: some StringProtocol) -> String {
         let bytes = text.utf8.map { byte in
             alphabet.firstIndex(of: byte).map { alphabet[alphabet.count - 1 - $0] } ?? byte
@@ -114,7 +112,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
     public var description: String { text }
 }
 
-/// Makes the identifiers of a store. Each is greater than the one before, even if the clock stops or is set back.
+/// Makes the identifiers of a store. Each is greater than the previous one, even if the clock stops or is set back.
 ///
 /// A store of your own makes a source when it is opened, and gets an identifier from it for each commit:
 ///
@@ -125,31 +123,30 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
 public final class UploadIDSource: Sendable {
     private let last: Atomic<Int64>
 
-    /// The latest possible time in an identifier, the end of the year 9999. The clock of a store never shows a later
-    /// time.
+    /// The latest valid time in an identifier, the end of the year 9999, in milliseconds since 1970.
     fileprivate static let latestMilliseconds: Int64 = 253_402_300_799_999
 
     /// Makes a source.
     ///
-    /// - Parameter known: The identifiers that are already in use, or the newest of them. Identifiers with an
-    ///   impossible time are ignored, because no identifiers would fit after them. They were not made by a store.
+    /// - Parameter known: All identifiers in use, or the newest of them. Identifiers with an impossible time are
+    ///   ignored, because no valid identifiers could follow them.
     public init(after known: [UploadID]) {
         last = Atomic(known.lazy.map(\.milliseconds).filter { $0 <= Self.latestMilliseconds }.max() ?? 0)
     }
 
-    /// The next identifier, which is greater than all before it, and its time.
+    /// Returns a new identifier, which is greater than all previous ones, and its time.
     public func next() -> (id: UploadID, time: Date) {
         let now = Date()
         return (next(now: Int64(now.timeIntervalSince1970 * 1000)), now)
     }
 
-    /// - Parameter now: Milliseconds since 1970.
+    /// - Parameter now: The current time in milliseconds since 1970.
     func next(now: Int64) -> UploadID {
         var generator = SystemRandomNumberGenerator()
         return UploadID(milliseconds: nextMilliseconds(now: now), using: &generator)
     }
 
-    /// A time that no identifier of this source has had.
+    /// Returns a time, in milliseconds since 1970, that no previous identifier of this source has.
     package func nextMilliseconds(now: Int64) -> Int64 {
         var known = last.load(ordering: .relaxed)
         while true {

@@ -4,14 +4,14 @@ import PostcardForm
 public import PostcardFoundation
 
 extension UploadRecord {
-    /// The record as JSON in UTF-8.
+    /// Encodes the record as JSON in UTF-8.
     public func json() -> Data {
         var text = JSONText<Never>()
         write(to: &text)
         return Data(text.bytes)
     }
 
-    /// The same bytes as ``json()``, without a copy.
+    /// Encodes the same bytes as ``json()`` without a copy.
     package func jsonBuffer() -> ByteBuffer {
         var buffer = ByteBuffer()
         buffer.reserveCapacity(expectedBytes)
@@ -19,10 +19,9 @@ extension UploadRecord {
         return buffer
     }
 
-    /// Writes the record's JSON piece by piece, so that it is never completely in memory: escapes of control characters
-    /// can make it six times as long as the form's text.
+    /// Writes the JSON of the record in pieces, because escapes can make it six times as long as the form's text.
     ///
-    /// - Returns: The offsets of the objects of files, and finally the offset of the end.
+    /// - Returns: The offsets of the files' objects, and finally the offset after the bracket that ends their list.
     func writeJSON<Failure: Error>(_ write: @escaping ([UInt8]) throws(Failure) -> Void) throws(Failure) -> [Int64] {
         var text = JSONText(passing: write)
         let offsets = try self.write(to: &text)
@@ -39,7 +38,7 @@ extension UploadRecord {
 
     @discardableResult
     private func write<Failure>(to text: inout JSONText<Failure>) throws(Failure) -> [Int64] {
-        // Not with JSONEncoder, which takes longer for a small record than parsing the form.
+        // JSONEncoder would take longer for a small record than parsing the form.
         try text.append(Self.beginning)
         var separator = ""
         for field in fields {
@@ -94,16 +93,16 @@ extension UploadRecord {
         return offsets
     }
 
-    /// The format of times. It is made once, because making a style looks up its calendar and time zone.
+    /// The format of times. It is made once, because a new style looks up its calendar and time zone.
     private static let timeStyle = Date.ISO8601FormatStyle()
 
-    /// The JSON before the fields.
+    /// The start of the JSON, before the fields.
     static let beginning = #"{"fields":["#
 
-    /// The JSON behind the parts, up to the time.
+    /// The JSON between the parts and the time.
     static func ending(of id: UploadID) -> String { #"],"id":"\#(id)","received":""# }
 
-    /// An example of a time, which shows how long all times are.
+    /// An example of a time. All times have this length.
     static let exampleTime = "2026-11-22T12:00:00Z"
 
     /// Decodes a record.
@@ -116,20 +115,20 @@ extension UploadRecord {
     }
 }
 
-/// JSON that is being written (RFC 8259). It is passed on in pieces, or gathered.
+/// JSON text that is written in pieces, or gathered (RFC 8259).
 private struct JSONText<Failure: Error> {
     private(set) var bytes: [UInt8] = []
     private var passedCount: Int64 = 0
     private let pass: (([UInt8]) throws(Failure) -> Void)?
 
-    /// The number of bytes that are passed on at once, enough to be worth a write.
+    /// The number of bytes in each piece: enough to be worth a write.
     private static var pieceBytes: Int { 64 << 10 }
 
     init(passing pass: @escaping ([UInt8]) throws(Failure) -> Void) {
         self.pass = pass
     }
 
-    /// The number of bytes written, including those that were already passed on.
+    /// The total number of bytes, in written pieces and in memory.
     var count: Int64 { passedCount + Int64(bytes.count) }
 
     mutating func append(_ text: String) throws(Failure) {
@@ -150,12 +149,12 @@ private struct JSONText<Failure: Error> {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Appends bytes in base64, piece by piece.
+    /// Appends bytes in base64, in pieces.
     mutating func append(_ text: String, base64 content: Data) throws(Failure) {
         try append(text + "\"")
         var rest = content[...]
         while !rest.isEmpty {
-            // A multiple of three, so that only the last piece is padded.
+            // The size is a multiple of three, so that only the last piece is padded.
             let piece = rest.prefix(Self.pieceBytes / 4 * 3)
             try append(piece.base64EncodedString())
             rest = rest.dropFirst(piece.count)
@@ -163,7 +162,7 @@ private struct JSONText<Failure: Error> {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Passes on the remaining bytes.
+    /// Writes the remaining bytes.
     mutating func finish() throws(Failure) {
         try pass?(bytes)
         bytes.removeAll()
@@ -176,8 +175,7 @@ private struct JSONText<Failure: Error> {
         bytes.removeAll(keepingCapacity: true)
     }
 
-    /// Writes a piece of a string (RFC 8259 §7). Characters that need no escape are written run by run, all others
-    /// escaped.
+    /// Escapes a piece of a string (RFC 8259 §7). Consecutive characters without escapes are copied together.
     ///
     /// - Returns: The index of the next piece.
     private mutating func escape(_ text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
@@ -212,7 +210,7 @@ private struct JSONText<Failure: Error> {
 }
 
 extension JSONText where Failure == Never {
-    /// Makes JSON that is gathered and not passed on.
+    /// Makes JSON text that is gathered in memory.
     init() {
         pass = nil
     }

@@ -2,17 +2,15 @@ public import PostcardFoundation
 
 /// A stored upload: its text fields and its files. Its JSON is the response to `GET /uploads/ID`.
 public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
-    /// A text field.
+    /// A text field of a form.
     public struct Field: Sendable, Hashable, Codable {
-        /// The field's name, unescaped.
+        /// The unescaped name of the field.
         public let name: String
-        /// The text. If it was not sent in UTF-8, it is decoded from the charset of the part, or else from the charset
-        /// in the form's field `_charset_` (RFC 7578 §4.6). If neither is known, each faulty byte becomes U+FFFD. The
-        /// text may have any number of combining marks in a row, and comparing it then takes time by the square of
-        /// their number: compare its `utf8`.
+        /// The text. Text that is not UTF-8 is decoded with the charset of the part, or else the charset in the form's
+        /// field `_charset_` (RFC 7578 §4.6). If both are unknown, each invalid byte becomes U+FFFD. The text may have
+        /// any number of combining marks in a row, which make comparisons take quadratic time: compare its `utf8`.
         public let value: String
-        /// The bytes that were sent, if they differ from ``value`` in UTF-8; `nil` otherwise. In JSON the member is
-        /// `base64`.
+        /// The received bytes, if they differ from ``value`` in UTF-8; `nil` otherwise. The JSON member is `base64`.
         public let bytes: Data?
 
         private enum CodingKeys: String, CodingKey {
@@ -20,48 +18,47 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
             case bytes = "base64"
         }
 
-        /// Makes the description of a text field, for your own store.
+        /// Makes the description of a text field in your own store.
         ///
         /// - Parameters:
         ///   - name: The name of the field.
         ///   - value: The text.
-        ///   - bytes: The bytes that were sent, if they differ from the value in UTF-8.
+        ///   - bytes: The received bytes, if they differ from the value in UTF-8.
         public init(name: String, value: String, bytes: Data? = nil) {
             self.name = name
             self.value = value
             self.bytes = bytes
         }
 
-        /// The content of the field, as it was sent.
+        /// The received content of the field.
         public var content: Data { bytes ?? Data(value.utf8) }
     }
 
-    /// The description of a file.
+    /// The description of a file in a form.
     public struct File: Sendable, Hashable, Codable {
-        /// The name of the form's field, unescaped.
+        /// The unescaped name of the form's field.
         public let name: String
         /// The client's name for the file, without directories. The client can choose any name: never use it as a path.
         public let filename: String
-        /// The client's name for the file with the path before it, such as `trip/day1/a.jpg`; `nil` if no path was
-        /// sent. Never use it as a path.
+        /// The client's filename with its path, such as `trip/day1/a.jpg`; `nil` for none. Never use it as a path.
         public let sentFilename: String?
         /// The media type that the client sent. Defaults to `application/octet-stream`.
         public let contentType: String
-        /// The media type that the first bytes show, if it contradicts the client's type; `nil` otherwise.
+        /// The media type that the first bytes indicate, if it contradicts the client's type; `nil` otherwise.
         public let detectedType: String?
         /// The code of the damage that the first bytes show, such as `file-decoded-as-text`; `nil` if they show none.
         /// The file was damaged before it was sent. `postcard explain` explains each code.
         public let damage: String?
-        /// The size of the content in bytes.
+        /// The size of the content, in bytes.
         public let size: Int64
         /// The SHA-256 digest of the content, in lower-case hexadecimal.
         public let sha256: String
-        /// The path to fetch the content from, such as `/uploads/ID/files/0`.
+        /// The path from which to fetch the content, such as `/uploads/ID/files/0`.
         public let url: String
-        /// `false` if the user chose no file; otherwise `nil`, which is left out of the JSON.
+        /// `false` if the user chose no file; otherwise `nil`. The JSON has no member for `nil`.
         private let chosen: Bool?
 
-        /// Makes the description of a file, for your own store.
+        /// Makes the description of a file in your own store.
         public init(
             name: String, filename: String, contentType: String, detectedType: String? = nil,
             damage: String? = nil, sentFilename: String? = nil, size: Int64, sha256: String, url: String
@@ -78,14 +75,14 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
             chosen = size > 0 || !filename.isEmpty || sentFilename != nil ? nil : false
         }
 
-        /// Makes the description of a file whose content is complete, for your own store.
+        /// Makes the description of a complete file in your own store.
         ///
         /// - Parameters:
         ///   - header: The names and the type of the file.
-        ///   - size: The number of bytes.
+        ///   - size: The size of the content, in bytes.
         ///   - sha256: The SHA-256 digest of the content, in hexadecimal digits.
         ///   - index: The index of the file in the upload, from 0.
-        ///   - id: The upload.
+        ///   - id: The identifier of the upload.
         public init(_ header: FileHeader, size: Int64, sha256: String, at index: Int, of id: UploadID) {
             self.init(
                 name: header.name, filename: header.filename, contentType: header.contentType,
@@ -93,22 +90,21 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
                 size: size, sha256: sha256, url: UploadRecord.url(ofFile: index, of: id))
         }
 
-        /// Whether the user chose a file. Browsers send an empty file without a name for an input in which no file was
-        /// chosen. The JSON of such a file has `"chosen": false`.
+        /// Whether the user chose a file. If not, browsers send an empty file, and the JSON has `"chosen": false`.
         public var isChosen: Bool { chosen ?? true }
     }
 
     /// The facts about a file that are known before its content has arrived.
     public struct FileHeader: Sendable, Hashable {
-        /// The name of the form's field, unescaped.
+        /// The unescaped name of the form's field.
         public let name: String
         /// The client's name for the file, without directories.
         public let filename: String
-        /// The client's name for the file with the path before it; `nil` if no path was sent.
+        /// The client's name for the file with its path; `nil` if no path was sent.
         public let sentFilename: String?
         /// The media type that the client sent.
         public package(set) var contentType: String
-        /// The media type that the first bytes show, if it contradicts the client's type; `nil` otherwise.
+        /// The media type that the first bytes indicate, if it contradicts the client's type; `nil` otherwise.
         public package(set) var detectedType: String?
         /// The code of the damage that the first bytes show; `nil` if they show none.
         public package(set) var damage: String?
@@ -140,7 +136,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
 
     /// The identifier of the upload.
     public let id: UploadID
-    /// The time at which the upload was complete, to the second.
+    /// The time at which the upload was complete, rounded to seconds.
     public let received: Date
     /// The text fields, in the order of the form.
     public let fields: [Field]
@@ -149,10 +145,10 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     /// All fields and files, in the order of the form.
     public let parts: [Part]
 
-    /// Makes a record, for your own store.
+    /// Makes a record in your own store.
     ///
     /// - Parameters:
-    ///   - id: The identifier.
+    ///   - id: The identifier of the upload.
     ///   - received: The time at which the form was received.
     ///   - fields: The text fields, in the order of the form.
     ///   - files: The files, in the order of the form.
@@ -186,7 +182,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         }
     }
 
-    /// The approximate length of the JSON in bytes, if nothing in it is escaped.
+    /// The approximate length of the JSON without escapes, in bytes.
     package var expectedBytes: Int {
         var bytes = 0
         for field in fields {
@@ -199,8 +195,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         return bytes
     }
 
-    /// The number of bytes that the upload takes in a store: the record and the files, each in whole blocks, and one
-    /// block for the folder.
+    /// The size of the upload in a store, in bytes: the record and files in whole blocks, and a block for the folder.
     package func storedBytes(inBlocksOf block: Int64) -> Int64 {
         var recordBytes: Int64 = 0
         _ = writeJSON { recordBytes += Int64($0.count) }
@@ -210,22 +205,21 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         }
     }
 
-    /// The size of a file in whole blocks.
+    /// Rounds a size up to whole blocks.
     static func roundedUp(_ bytes: Int64, to block: Int64) -> Int64 {
         let (whole, isOver) = bytes.addingReportingOverflow(block - 1)
         return isOver ? .max : whole / block * block
     }
 
-    /// The path to fetch the record from, such as `/uploads/ID`.
+    /// The path from which to fetch the record, such as `/uploads/ID`.
     public var url: String { Self.url(of: id) }
 
     package static func url(of id: UploadID) -> String { "\(readingPath)/\(id)" }
 
-    /// The path to fetch a file from, such as `/uploads/ID/files/0`. A store of your own uses this path in the record's
-    /// files.
+    /// The path from which to fetch a file, such as `/uploads/ID/files/0`. Stores write this path to their records.
     public static func url(ofFile index: Int, of id: UploadID) -> String { "\(url(of: id))/files/\(index)" }
 
-    /// The path of records and files, regardless of the path where forms are posted.
+    /// The path of records and files, whatever the upload path is.
     package static let readingPath = "/uploads"
 }
 

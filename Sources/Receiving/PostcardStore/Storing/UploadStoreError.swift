@@ -9,12 +9,12 @@ public struct UploadStoreError: PostcardError {
         /// The name of the code, such as `in-use`.
         public let rawValue: String
 
-        /// Makes a code from its name. The name may be a new one.
+        /// Makes a code from its name, which need not be a known one.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
-        /// There is no room left. The response is a 503 that says so.
+        /// The store has no space left. The response is a 503 that says so.
         public static let full = Code(rawValue: "full")
         /// The store failed for another reason, and may work again later. The response is a 503.
         public static let unavailable = Code(rawValue: "unavailable")
@@ -33,21 +33,21 @@ public struct UploadStoreError: PostcardError {
     /// The kind of the error.
     public let code: Code
 
-    /// The error and where it happened, in a sentence.
+    /// A sentence that says what happened, and where.
     public let message: String
 
-    /// The advice on what to do; `nil` if nothing helps.
+    /// A sentence that says what to do; `nil` if nothing helps.
     public let advice: String?
 
     /// The error of the operating system, if it is the cause; `nil` otherwise.
     public let underlyingError: (any Error)?
 
-    /// Makes an error, for your own store.
+    /// Makes an error of your own store.
     ///
     /// - Parameters:
     ///   - code: The kind of error.
-    ///   - message: The error and where it happened.
-    ///   - advice: The advice on what to do. Defaults to `nil`.
+    ///   - message: What happened, and where.
+    ///   - advice: What to do. Defaults to `nil`.
     ///   - underlyingError: The error that is the cause. Defaults to `nil`.
     public init(_ code: Code, _ message: String, advice: String? = nil, underlyingError: (any Error)? = nil) {
         self.code = code
@@ -71,22 +71,22 @@ extension UploadStoreError {
         }
     }
 
-    /// The error for a file or directory of the store that could not be read, for any reason.
+    /// Makes the error for a file or directory of the store that could not be read.
     static func unreadable(_ action: String, _ path: FilePath, _ error: any Error) -> UploadStoreError {
         UploadStoreError(.unavailable, "Could not \(action) \(path.shown): \(shown(error))", underlyingError: error)
     }
 
-    /// The error for data that is not what the store has written.
+    /// Makes the error for data that differs from what the store wrote.
     static func damaged(_ path: FilePath, _ error: any Error) -> UploadStoreError {
         UploadStoreError(.damaged, "\(path.shown) is not as it was written: \(shown(error))", underlyingError: error)
     }
 
-    /// An error as text, with paths in the form that messages may have.
+    /// Describes an error, with its paths as messages may show them.
     private static func shown(_ error: any Error) -> String {
         (error as? FileError).map { UploadStoreError($0).message } ?? "\(error)"
     }
 
-    /// The key of the upload belongs to a record with other fields or files.
+    /// The key of the upload already has a record with other fields or files.
     public static let keyReused = UploadStoreError(
         .keyReused, "The key of the upload belongs to a record of another content.",
         advice: "Use a new key for each upload.")
@@ -101,14 +101,14 @@ extension UploadStoreError {
         .unavailable, "The record of the upload's key was deleted while the upload was received again.",
         advice: "Send it again.")
 
-    /// The error if the disk would have less free space than is reserved for others.
+    /// Makes the error for a disk that would have less free space than the store must leave free.
     static func reserved(_ free: Int64, _ directory: FilePath, keeping kept: Int64) -> UploadStoreError {
         UploadStoreError(
             .full, "The disk of \(directory) has \(free) free bytes, and \(kept) must stay free.",
             advice: "Make room there.")
     }
 
-    /// The error if the disk has room for fewer files than an upload may need.
+    /// Makes the error for a disk that can hold fewer further files than an upload may need.
     static func outOfFiles(_ free: Int64, _ directory: FilePath, keeping kept: Int64) -> UploadStoreError {
         UploadStoreError(
             .full, "The disk of \(directory) has room for \(free) more files (inodes), and \(kept) must stay free.",
@@ -130,8 +130,7 @@ extension UploadStoreError {
 }
 
 extension FilePath {
-    /// The path for messages. The name of a folder in `.unfinished` is cut to its beginning: anyone who knows the
-    /// identifier of an unfinished upload can append to the upload.
+    /// The path for messages. Names in `.unfinished` are shortened, because they allow anyone to append to the upload.
     var shown: String {
         var names = string.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         for index in names.indices.dropFirst() where names[index - 1] == ".unfinished" {

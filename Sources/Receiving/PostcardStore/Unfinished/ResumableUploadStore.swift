@@ -5,33 +5,32 @@ public import PostcardFoundation
 /// The upload routes offer resumption for every store that conforms to this protocol, such as ``LocalUploadStore``. A
 /// store that wraps another store forwards these three functions.
 ///
-/// An unfinished upload has the bytes of a form that has not arrived completely. When the form is complete, the routes
-/// read it, commit it like any other form through ``UploadStore/beginUpload(under:announcedBytes:)``, and replace the
-/// bytes by the response. A store that deletes a record also discards the unfinished uploads whose response shows it.
+/// An unfinished upload contains the bytes of an incomplete form. When the form is complete, the routes read it, commit
+/// it like any other form through ``UploadStore/beginUpload(under:announcedBytes:)``, and replace the bytes with the
+/// response. A store that deletes a record also discards the unfinished uploads whose response shows the record.
 public protocol ResumableUploadStore: UploadStore {
-    /// The type of an upload that has not arrived completely.
+    /// The type of an unfinished upload.
     associatedtype Unfinished: UnfinishedUpload
 
-    /// Creates an upload without bytes. When it returns, the upload survives a restart.
+    /// Creates an upload without bytes, which survives a restart once the call returns.
     ///
     /// - Parameters:
     ///   - id: The identifier with which ``unfinishedUpload(_:)`` finds the upload. It is a secret of the client.
     ///   - form: The known facts about the form.
     ///   - expires: The time at which the upload is discarded, finished or not.
-    /// - Throws: ``UploadStoreError`` if there is no room on the disk, or the store fails.
+    /// - Throws: ``UploadStoreError`` if the store is full or fails.
     func createUnfinishedUpload(
         _ id: ResumptionID, of form: UnfinishedForm, expires: Date
     ) async throws -> Unfinished
 
-    /// The uploads from before a restart that are not finished. The routes call this once, before the first upload is
-    /// created, because these uploads take up room too. A store that several processes share returns none: there, an
-    /// upload only counts for the processes that append to it.
+    /// The unfinished uploads from before a restart, which use space too. The routes call this function once, before
+    /// the first upload is created. A store that several processes share returns none, because each process only counts
+    /// the uploads that it appends to.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func unfinishedUploads() async throws -> [Unfinished]
 
-    /// The upload with the identifier; `nil` if there is none or it has expired. All callers in a process share one
-    /// object as long as any of them keeps it.
+    /// Finds an unfinished upload; `nil` if it does not exist or has expired. Callers in a process share one object.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func unfinishedUpload(_ id: ResumptionID) async throws -> Unfinished?
@@ -41,13 +40,12 @@ public protocol ResumableUploadStore: UploadStore {
 ///
 /// Anyone who knows the identifier can resume or discard the upload, so it is never written to a log.
 public struct ResumptionID: Sendable, Hashable {
-    /// The identifier as text, as it is written in paths.
+    /// The identifier as text, as in paths.
     public let text: String
 
-    /// Reads an identifier.
+    /// Parses an identifier.
     ///
-    /// - Returns: `nil` if the text is not an identifier. Identifiers contain no characters that are special in file
-    ///   systems.
+    /// - Returns: `nil` if the text is not an identifier. Identifiers contain no special characters of file systems.
     public init?(_ text: some StringProtocol) {
         let bytes = text.utf8
         guard bytes.count == Self.length, bytes.allSatisfy(Self.alphabet.contains) else { return nil }
@@ -64,7 +62,7 @@ public struct ResumptionID: Sendable, Hashable {
         return ResumptionID(text: String(decoding: characters, as: UTF8.self))
     }
 
-    /// The beginning of the identifier for a log: enough to distinguish uploads, and too little to guess the rest.
+    /// The first characters of the identifier, for a log: enough to distinguish uploads without revealing it.
     package var loggedText: String { text.prefix(6) + "…" }
 
     /// The number of characters in an identifier.
@@ -72,27 +70,25 @@ public struct ResumptionID: Sendable, Hashable {
     private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
 }
 
-/// The known facts about a form before all of it has arrived.
+/// The known facts about a form that is incomplete.
 public struct UnfinishedForm: Sendable, Hashable {
-    /// The range of possible times at which an upload is created or expires. After the year 9999, calculations with a
-    /// time may overflow.
+    /// The valid times at which an upload is created or expires. Calculations with later times may overflow.
     package static let possibleTimes =
         Date(timeIntervalSince1970: 0)...Date(timeIntervalSince1970: 253_402_300_799)
 
-    /// The form's Content-Type, with its boundary.
+    /// The Content-Type of the form, with its boundary.
     public let contentType: String
     /// The key under which the form becomes a record.
     public let key: UploadKey
-    /// The length of the body in bytes; `nil` until a request states it.
+    /// The length of the body, in bytes; `nil` until a request declares it.
     public var length: Int64?
     /// The value of `Repr-Digest`, which is compared with the digest of the whole form (RFC 9530 §3).
     public var reprDigest: String?
-    /// The value of `Want-Repr-Digest`, if the client wants the digest of the whole form (RFC 9530 §4).
+    /// The value of `Want-Repr-Digest`, if the client asks for the digest of the whole form (RFC 9530 §4).
     public var wantReprDigest: String?
-    /// The parameters of a Content-Disposition that name the file, if the upload is a file and not a form
-    /// (`UploadOptions.acceptsAnyBody`).
+    /// The Content-Disposition parameters that name a file sent without a form (`UploadOptions.acceptsAnyBody`).
     public var fileParameters: String?
-    /// The client that created the upload, for whose share it counts; `nil` if the client is unknown.
+    /// The client that created the upload, whose limits the upload uses; `nil` if the client is unknown.
     package var client: PeerAddress?
 
     /// Makes the facts about a form.
@@ -107,58 +103,54 @@ public struct UnfinishedForm: Sendable, Hashable {
     }
 }
 
-/// How unfinished uploads are kept, so that clients can resume them (draft-ietf-httpbis-resumable-upload).
+/// The options of unfinished uploads, which clients can resume (draft-ietf-httpbis-resumable-upload).
 public struct UnfinishedUploadOptions: Sendable, Hashable {
-    /// How long an upload can be resumed, and its response requested again, counted from its creation. Defaults to one
-    /// day. After that, its bytes and its response are removed.
+    /// How long after its creation an upload can be resumed, and its response requested again. Afterwards, its bytes
+    /// and its response are removed. Defaults to one day.
     public var lifetime: Duration = .seconds(24 * 60 * 60)
 
-    /// The maximum number of unfinished uploads. Defaults to 1,000. One client address can have the share of them that
-    /// `UploadOptions.clientShare` allows. A further form is received without resumption, or refused if the request is
-    /// only its beginning.
+    /// The maximum number of unfinished uploads, of which an address can have the share in `UploadOptions.clientShare`.
+    /// Defaults to 1,000. Further forms are received without resumption, or refused if only their beginning is sent.
     ///
-    /// An upload is kept until its ``lifetime`` is over, unless another upload needs the room. Then only an upload is
-    /// discarded that no request uses, and that is older than its bytes would take at 500 bytes per second. If there
-    /// are too many uploads, the discarded upload belongs to the address with the most such uploads, or to the new
-    /// upload's own address if no address has more. If there are too many bytes, it belongs to the new upload's own
-    /// address.
+    /// An upload is kept until its ``lifetime`` is over, unless a limit is reached. Then only an upload is discarded
+    /// that no request uses, and that is older than its bytes would take at 500 bytes per second. If there are too many
+    /// uploads, the discarded upload is from the address with the most such uploads, or from the new upload's own
+    /// address if no address has more. If there are too many bytes, it is from the new upload's own address.
     public var maximumUnfinished = 1000
 
-    /// The maximum size of all unfinished uploads together, in bytes. Defaults to 16 GiB, four of the largest forms.
-    /// One client address can have the share of them that `UploadOptions.clientShare` allows. For that share, the whole
-    /// length of an upload counts as soon as a request states it.
+    /// The maximum total size of all unfinished uploads, in bytes, of which a client address can use the share in
+    /// `UploadOptions.clientShare`. For that share, the whole length of an upload counts once a request declares it.
+    /// Defaults to 16 GiB, four of the largest forms.
     public var maximumUnfinishedBytes: Int64 = 16 << 30
 
-    /// The maximum number of responses that are kept for clients that missed them. Defaults to 10,000. If there are too
-    /// many, the address with most responses loses its oldest.
+    /// The maximum number of responses that are kept for clients that missed them. Beyond the maximum, the address with
+    /// the most responses loses its oldest. Defaults to 10,000.
     public var maximumKeptResponses = 10_000
 
     /// The interim responses that clients get while their form arrives. Defaults to ``InterimResponses/auto``.
     public var interimResponses = InterimResponses.auto
 
-    /// How long a form must have been incomplete before its client gets an interim response with the address of the
-    /// upload. Defaults to 1 second, so that small forms need no interim response. With 0, the response is sent before
-    /// the body is read.
+    /// How long a form must be incomplete before its client gets an interim response with the address of the upload.
+    /// With 0, the response precedes the reading of the body. Defaults to 1 second, enough for small forms.
     public var announcementDelay: Duration = .seconds(1)
 
-    /// The time after the beginning of a request at which its client first gets an interim response with the number of
-    /// stored bytes. Defaults to 5 seconds. Two more follow, each after twice the time. More are not sent, because some
-    /// proxies end a request after five interim responses.
+    /// How long after the beginning of a request its client gets the first interim response with the number of stored
+    /// bytes. Two more follow, each after twice the time. Further ones are not sent, because some proxies end a request
+    /// after five interim responses. Defaults to 5 seconds.
     public var progressInterval: Duration = .seconds(5)
 
-    /// The origin before the path in the `Location` of an unfinished upload, such as `https://example.org`, for clients
-    /// that do not resolve a relative `Location` (RFC 9110 §10.2.2). Defaults to `nil`: only the path is sent, which is
-    /// correct behind any proxy.
+    /// The origin in the `Location` of an unfinished upload, such as `https://example.org`, for clients that cannot
+    /// resolve a relative one (RFC 9110 §10.2.2). Defaults to `nil`: only the path, which is correct behind any proxy.
     public var locationOrigin: String?
 
-    /// The interim responses with status 104 (Upload Resumption Supported) that a client gets.
+    /// The interim responses with the status 104 (Upload Resumption Supported) that a client gets.
     ///
     /// Proxies that do not know the status mistake it for the final response, as nginx does with HTTP/1.1 upstreams.
     /// Clients that create an upload with an empty request need no interim response.
     public enum InterimResponses: String, Sendable, Hashable, CaseIterable {
         /// Interim responses are sent if the request has `Upload-Draft-Interop-Version` and its body takes longer than
         /// ``UnfinishedUploadOptions/announcementDelay``. An HTTP/1.1 connection is then closed after the final
-        /// response, so that a proxy that mistook the interim response for the final one sees an end.
+        /// response, for proxies that mistook the interim response for the final one.
         case auto
         /// No interim responses are sent.
         case never

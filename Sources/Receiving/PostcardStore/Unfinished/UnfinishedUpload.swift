@@ -3,20 +3,20 @@ public import NIOCore
 public import PostcardFoundation
 
 /// An upload whose bytes arrive in several requests, or whose response is kept. In each process, only the request that
-/// holds ``lock`` changes it.
+/// holds ``lock`` may change the upload.
 public protocol UnfinishedUpload: Sendable {
-    /// The type of the appender that writes the bytes of one request.
+    /// The type that appends the bytes of a request.
     associatedtype Appender: UploadAppender
 
     /// The identifier by which clients resume the upload.
     var id: ResumptionID { get }
-    /// The facts about the form that are known so far.
+    /// The known facts about the form.
     var form: UnfinishedForm { get }
     /// The time at which the upload is discarded, finished or not.
     var expires: Date { get }
-    /// The lock that lets only one request of this process at a time change the upload.
+    /// The lock that lets one request of this process at a time change the upload.
     var lock: UploadLock { get }
-    /// The progress as far as this process knows it, including bytes that would not survive a power cut.
+    /// The progress known to this process, including bytes that a power cut would lose.
     var progress: UnfinishedUploadProgress { get }
 
     /// Makes all bytes durable and returns the progress, including bytes that other processes have appended. The client
@@ -25,16 +25,15 @@ public protocol UnfinishedUpload: Sendable {
     /// - Throws: ``UploadStoreError`` if the store fails.
     func durableProgress() async throws -> UnfinishedUploadProgress
 
-    /// Stores the length of the form, after a request has stated it.
+    /// Stores the length of the form, which a request has declared.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func setLength(_ length: Int64) async throws
 
-    /// Makes an appender that appends to the bytes received so far.
+    /// Makes an appender for bytes after those received so far.
     ///
-    /// - Parameter isRevertible: Whether ``UploadAppender/revert()`` may be called, because the bytes have a digest
-    ///   that is compared after all have arrived. If so, no other process may count the bytes before
-    ///   ``UploadAppender/finish()``.
+    /// - Parameter isRevertible: Whether ``UploadAppender/revert()`` may be called, if a digest of the bytes does not
+    ///   match. Other processes must then not count the bytes before ``UploadAppender/finish()``.
     /// - Throws: ``UploadStoreError`` if the store fails.
     func makeAppender(isRevertible: Bool) async throws -> Appender
 
@@ -43,12 +42,12 @@ public protocol UnfinishedUpload: Sendable {
     /// - Throws: ``UploadStoreError`` if the store fails.
     func openContent() async throws -> any StoredFile
 
-    /// Replaces the bytes by the response. The options limit how many responses are kept.
+    /// Replaces the bytes with the response. The options limit how many responses are kept.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func finish(with response: FinalResponse, options: UnfinishedUploadOptions) async throws
 
-    /// The response that ``finish(with:options:)`` stored.
+    /// Reads the response that ``finish(with:options:)`` stored.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func response() async throws -> FinalResponse
@@ -61,9 +60,9 @@ public protocol UnfinishedUpload: Sendable {
 
 /// The progress of an unfinished upload.
 public enum UnfinishedUploadProgress: Sendable, Hashable {
-    /// Bytes are missing, or the form could not be committed yet.
+    /// The form is incomplete, or could not be committed yet.
     case unfinished(offset: Int64)
-    /// The form was committed as the record, or finally refused.
+    /// The form was committed as the record, or refused for good.
     case finished(length: Int64, record: UploadID?)
     /// The upload was discarded, has expired, or lost bytes.
     case gone
@@ -71,27 +70,27 @@ public enum UnfinishedUploadProgress: Sendable, Hashable {
 
 /// Appends bytes to an unfinished upload.
 public protocol UploadAppender {
-    /// The length that the upload will have when all bytes passed so far are written.
+    /// The length of the upload once all appended bytes are written.
     var offset: Int64 { get }
 
     /// Appends bytes. Returns when the store can accept more, which may be before the bytes are written.
     ///
-    /// - Throws: ``UploadStoreError``. Its code is ``UploadStoreError/Code/overtaken`` if another process has appended
-    ///   other bytes at the same offset.
+    /// - Throws: ``UploadStoreError``, with the code ``UploadStoreError/Code/overtaken`` if another process has
+    ///   appended other bytes at the same offset.
     mutating func append(_ bytes: ByteBuffer) async throws
 
-    /// Waits until all bytes that were passed are written. More bytes may follow. This is also called after a failure,
+    /// Waits until all appended bytes are written. More bytes may follow. This function is also called after a failure,
     /// and then throws again. After a failure, more bytes may follow only after ``revert()``.
     ///
     /// - Throws: The same errors as ``append(_:)``.
     mutating func finish() async throws
 
-    /// Removes all bytes that were passed to this appender, because they do not match their digest. No client was told
-    /// that these bytes are stored, and ``finish()`` was not called.
+    /// Removes all bytes of this appender, because they do not match their digest. No client was told that these bytes
+    /// are stored, and ``finish()`` was not called.
     mutating func revert() async throws
 }
 
-/// The response to a complete upload, kept for a client that missed it.
+/// The response to a complete upload, for a client that missed it.
 public struct FinalResponse: Sendable, Hashable, Codable {
     private struct Field: Hashable, Codable {
         let name: String
@@ -104,7 +103,7 @@ public struct FinalResponse: Sendable, Hashable, Codable {
     package let body: Data?
     /// The length of the upload in bytes.
     public let length: Int64
-    /// The record that the form became; `nil` if it was refused.
+    /// The record that the form became; `nil` if the form was refused.
     public let record: UploadID?
 
     package init(status: HTTPResponse.Status, fields: HTTPFields, body: Data?, length: Int64, record: UploadID?) {
@@ -115,9 +114,9 @@ public struct FinalResponse: Sendable, Hashable, Codable {
         self.record = record
     }
 
-    /// Reads a response that a store has kept.
+    /// Decodes a response that a store has kept.
     ///
-    /// - Throws: `DecodingError`, also if the values are not possible in a final response.
+    /// - Throws: `DecodingError`, also if the values are invalid for a final response.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         status = try values.decode(Int.self, forKey: .status)
@@ -135,7 +134,7 @@ public struct FinalResponse: Sendable, Hashable, Codable {
         }
     }
 
-    /// The JSON, in which the body takes a third more bytes than it has, whatever they are.
+    /// Encodes the response as JSON, with its body in base64.
     package func encoded() throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .withoutEscapingSlashes

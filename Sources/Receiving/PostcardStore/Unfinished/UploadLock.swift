@@ -2,13 +2,13 @@ import Synchronization
 
 /// Lets one request at a time change an unfinished upload.
 ///
-/// A request that wants the lock ends the requests before it. A client never sends two requests for an upload at once:
-/// its earlier requests have failed, and the server has not noticed yet (§4.6 of the draft, "Concurrency").
+/// A request that wants the lock ends the request that holds it. A client never sends two requests for an upload at
+/// once: its earlier requests have failed, and the server has not noticed yet (§4.6 of the draft, "Concurrency").
 public final class UploadLock: Sendable {
     private struct State {
         var holder: Holder?
         var waiting: [(holder: Holder, continuation: CheckedContinuation<Void, Never>)] = []
-        /// Whether the upload's first request, which creates it, has not released the lock yet.
+        /// Whether the request that creates the upload has not released the lock yet.
         var isReserved: Bool
         var isIdle: Bool { holder == nil && !isReserved }
     }
@@ -17,13 +17,12 @@ public final class UploadLock: Sendable {
 
     /// Makes the lock of an upload.
     ///
-    /// - Parameter isReserved: Whether the request that creates the upload will take the lock soon. `false` for an
-    ///   upload from before a restart.
+    /// - Parameter isReserved: Whether the request that creates the upload will hold the lock. `false` after a restart.
     public init(isReserved: Bool) {
         state = Mutex(State(isReserved: isReserved))
     }
 
-    /// Whether no request holds the lock or will take it soon.
+    /// Whether no request holds the lock or will soon hold it.
     public var isIdle: Bool { state.withLock { $0.isIdle } }
 
     /// Runs the body if no request holds the lock.
@@ -41,15 +40,15 @@ public final class UploadLock: Sendable {
         return try await body()
     }
 
-    /// Ends the request that holds the lock, waits until it has released the lock, and runs the body.
+    /// Ends the request that holds the lock, waits until it releases the lock, and runs the body.
     public func withLock<Value>(_ body: () async throws -> Value) async rethrows -> Value {
         try await withLock(on: nil) { _ in try await body() }
     }
 
-    /// Runs the body while it holds the lock, as the only request that changes the upload.
+    /// Runs the body while holding the lock, as the only request that changes the upload.
     ///
-    /// - Parameter connection: The connection of the request. It is notified if another request wants the lock, so that
-    ///   the body stops waiting for bytes.
+    /// - Parameter connection: The connection of the request. If another request wants the lock, the connection is
+    ///   closed, so that the body stops waiting for bytes.
     package func withLock<Value>(
         on connection: (any HoldingConnection)?, _ body: (Holder) async throws -> Value
     ) async rethrows -> Value {
@@ -99,14 +98,14 @@ public final class UploadLock: Sendable {
     package final class Holder: Sendable {
         private enum Phase {
             case open
-            /// Another request wants the lock. The holder accepts the bytes that have arrived and releases the lock.
+            /// Another request wants the lock. The holder keeps the received bytes and releases the lock.
             case ended
             /// The upload is becoming a record, and must not be interrupted.
             case finishing
             case released
         }
 
-        /// The connection or stream on which the bytes arrive.
+        /// The connection or stream of the request.
         private let connection: (any HoldingConnection)?
         private let phase = Mutex(Phase.open)
 
@@ -114,8 +113,7 @@ public final class UploadLock: Sendable {
             self.connection = connection
         }
 
-        /// Ends the request when no more bytes arrive on its connection. Bytes that were in flight when the client gave
-        /// up are still received, so that it need not send them again.
+        /// Ends the request after the bytes in flight were received, so that the client need not send them again.
         fileprivate func end() {
             let ends = phase.withLock { phase in
                 guard case .open = phase else { return false }
@@ -138,7 +136,7 @@ public final class UploadLock: Sendable {
             }
         }
 
-        /// Keeps other requests from ending this one.
+        /// Protects this request from being ended by others.
         ///
         /// - Returns: `false` if another request has already ended this one.
         package func beginFinishing() -> Bool {
@@ -149,8 +147,7 @@ public final class UploadLock: Sendable {
             }
         }
 
-        /// Leaves the connection to its next request. If this request was ended, closes the connection, because its
-        /// client is gone.
+        /// Leaves the connection to its next request, or closes it if this request was ended: its client has given up.
         fileprivate func release() {
             let wasEnded = phase.withLock { phase in
                 defer { phase = .released }
@@ -164,7 +161,7 @@ public final class UploadLock: Sendable {
 
 /// The connection or stream of a request that holds an ``UploadLock``.
 package protocol HoldingConnection: Sendable {
-    /// Closes the connection as soon as no more bytes arrive on it, or after a short time.
+    /// Closes the connection as soon as no more bytes arrive, or after a short time.
     ///
     /// - Parameter isEnded: Returns `false` after the request has released the lock. The connection then stays open.
     func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool)

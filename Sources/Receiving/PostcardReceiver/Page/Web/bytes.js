@@ -38,7 +38,7 @@ function visible(all) {
 function wide(bytes) {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    // Characters that change the direction of text could hide other characters.
+    // Characters that change the text direction could hide other characters.
     return /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(text) ? text : undefined;
   } catch {
     return undefined;

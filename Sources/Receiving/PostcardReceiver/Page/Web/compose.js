@@ -1,4 +1,4 @@
-// The form: chosen or dropped pictures, text fields, and the progress of each file.
+// The page's form: chosen or dropped pictures, text fields, and the progress of each file.
 
 import { bytes, element, message, offer, percent, say, translated, words } from "./elements.js";
 import { askForToken, authorization } from "./server.js";
@@ -163,7 +163,7 @@ function send(delivered) {
 function show(loaded, total, texts) {
   const textBytes = new TextEncoder().encode(texts.map(({ value }) => value).join("")).length;
   const fileBytes = chosen.reduce((sum, { file }) => sum + file.size, 0);
-  // The bytes that are not content are headers and delimiters. Divide them equally among the parts.
+  // Headers and delimiters also count in the total. Divide their bytes equally among the parts.
   const perPart = Math.max(total - textBytes - fileBytes, 0) / Math.max(chosen.length + texts.length, 1);
   let offset = textBytes + perPart * texts.length;
   for (const { file, bar, state } of chosen) {
@@ -195,7 +195,7 @@ async function answered(response, delivered) {
   ended("");
   if (response.status === 401 && await askForToken("posting")) return send(delivered);
   if (body.code === "idempotency-key-reused") {
-    // A file has changed since it was chosen: the form stored under this key is a different one.
+    // A chosen file has changed: the key belongs to the form with its earlier content. Retry with a new key.
     attempt = undefined;
     return send(delivered);
   }

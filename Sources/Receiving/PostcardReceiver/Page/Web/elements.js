@@ -1,4 +1,4 @@
-// Elements and words. Text always becomes text nodes, so received text is never parsed as HTML.
+// Makes elements and words. Text always becomes text nodes, so received text is never parsed as HTML.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
@@ -71,7 +71,7 @@ export function element(name, properties = {}, ...children) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else made.setAttribute(key, value === true ? "" : key === "value" ? value : shown(value));
   }
-  // What someone types into a field is sent as it is.
+  // The text of a text area is sent as typed, so it is added unchanged.
   made.append(...children.flat().filter((child) => child !== undefined && child !== null)
     .map((child) => (child instanceof Node || name === "textarea" ? child : shown(child))));
   return made;

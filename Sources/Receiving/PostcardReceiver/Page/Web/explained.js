@@ -1,4 +1,4 @@
-// What is wrong with a request, as elements: for the receiver's page, and for the page of the Doctor alone.
+// Shows the problems of a request as elements, for the receiver's page and for the Doctor's own page.
 
 import { bytes, count, element, message, offer, translated, words } from "./elements.js";
 import { snippet } from "./bytes.js";

@@ -15,7 +15,7 @@ const connection = document.getElementById("connection");
 /** The open request of an address. It can be opened once the list is there. */
 let wanted = /^#requests\/(\d+)$/.exec(location.hash)?.[1];
 
-// The lists may miss events that happen while they are loading, so these events are handled again afterwards.
+// Events that arrive while the lists are loading are handled again afterwards, because the lists may lack them.
 let early;
 const replayed = (handler) => (message) => {
   early?.push(() => handler(message));

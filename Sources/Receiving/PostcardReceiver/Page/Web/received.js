@@ -27,10 +27,9 @@ export class Received {
       const { uploads, next } = await askForJSON("/uploads");
       const known = new Set(uploads.map(({ id }) => id));
       const oldest = uploads.at(-1)?.id ?? "";
-      // Older ones that are already shown stay, and need not be offered again.
+      // Older forms that the page already shows stay, and need not be offered again.
       const isContinued = before.includes(oldest);
-      // Recent records that are missing now were deleted in the meantime. Records that arrived while the list was
-      // loading stay.
+      // Recent records missing in the new list were deleted. Records that arrived while the list was loading stay.
       for (const id of before) if (id >= oldest && !known.has(id)) this.remove(id);
       for (const record of uploads.reverse()) this.add(record);
       if (!isContinued) this.#offerOlder(next);
@@ -84,7 +83,7 @@ export class Received {
   }
 
   #card(record) {
-    // Browsers send an empty file for an input in which none was chosen.
+    // Browsers send an empty file for a file input without a chosen file.
     const files = record.files.filter(({ chosen }) => chosen !== false);
     const pictures = files.filter(isPicture);
     const size = files.reduce((sum, file) => sum + file.size, 0);
@@ -145,9 +144,9 @@ function text({ name, value, base64 }) {
   return element("div", {}, element("dt", {}, name), element("dd", {}, value, base64 ? [" ", sent()] : null));
 }
 
-// A larger picture is only shown if the receiver makes a small one of it.
+// Larger pictures are only shown if the receiver makes thumbnails of them.
 const largestShown = 16 << 20;
-// A smaller picture that browsers can show is as good as a thumbnail of it.
+// Pictures up to this size are shown without a thumbnail if browsers support their format.
 const largestWhole = 60_000;
 const shownByBrowsers = /^image\/(jpeg|png|gif|webp|avif|bmp)\s*(;|$)/i;
 
@@ -174,14 +173,14 @@ function picture(entry) {
         kind.replaceWith(image);
         return;
       } catch {
-        // The next one may be shown.
+        // The next picture may still load.
       }
     }
   });
   return fetchedWhenFollowed(link, entry);
 }
 
-// The receiver makes one thumbnail at a time, and a browser has few connections for all that the page asks for.
+// The receiver makes one thumbnail at a time, and a browser has few connections for the whole page.
 const mostAtOnce = 2;
 let atOnce = 0;
 const waiting = [];

@@ -1,4 +1,4 @@
-// The inspector: every request as it was received, and what is wrong with it.
+// The inspector: every request as it was received, with its problems.
 
 import { bytes, element, time, translated, words } from "./elements.js";
 import { decoded, hexadecimal } from "./bytes.js";

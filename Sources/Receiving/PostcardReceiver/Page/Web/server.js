@@ -1,4 +1,4 @@
-// Sends requests to the receiver, with a token if one is required, and listens to its events.
+// Sends requests to the receiver, with a token if required, and listens to its events.
 
 import { words } from "./elements.js";
 
@@ -13,7 +13,7 @@ export class Refusal extends Error {
   }
 }
 
-// Tokens are kept only as long as this tab is open.
+// Tokens are kept until this tab is closed.
 const stored = (kind) => `postcard-token-${kind}`;
 export const token = (kind) => sessionStorage.getItem(stored(kind));
 
@@ -48,7 +48,7 @@ export async function ask(path, options = {}, kind = "reading") {
   const used = token(kind);
   const response = await fetch(path, { ...options, headers: authorization(kind), cache: "no-cache" });
   if (response.status === 401) {
-    // Another request may have received a new token in the meantime.
+    // Another request may have received a new token meanwhile.
     if (token(kind) !== used || await askForToken(kind)) return ask(path, options, kind);
   }
   if (response.ok) return response;
@@ -59,7 +59,7 @@ export const askForJSON = async (path) => (await ask(path)).json();
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-// How long the page waits at most before it asks again, in seconds.
+// The maximum pause before the page asks the receiver again, in seconds.
 const longestPause = 60;
 
 /** Sends a request again while the receiver has no time for it, as long as the response is wanted. */
@@ -74,7 +74,7 @@ export async function askInTime(path, isWanted) {
   }
 }
 
-// How long the page waits for events before it polls, and how often it polls.
+// How long the page waits for events before it polls, and the interval of polling, in milliseconds.
 const patience = 5_000;
 const interval = 5_000;
 // The receiver sends a comment every 15 seconds. A longer silence means that a proxy holds the events back.
@@ -129,7 +129,7 @@ class Polling {
   async #next() {
     const timer = this.#timer;
     const isLoaded = await this.#handlers.poll();
-    // Events may have begun to arrive in the meantime.
+    // Events may have begun to arrive meanwhile.
     if (timer !== this.#timer) return;
     if (isLoaded && !this.isPolling) this.#handlers.polling();
     if (!isLoaded && this.isPolling) this.#handlers.lost();
