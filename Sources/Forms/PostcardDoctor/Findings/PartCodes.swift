@@ -185,7 +185,8 @@ extension FormProblem.Code {
         cause: "Servers and browsers read texts in forms as UTF-8 (RFC 7578 §5.1), and replace other bytes with "
             + "question marks, whatever charset is named for them. A few refuse them. If the bytes are no text, the part "
             + "is a file and needs a filename.",
-        example: #"caf\xE9"#, advice: "Write texts in UTF-8, and give other bytes a filename.", swift: "Data(text.utf8)")
+        example: #"caf\xE9"#, advice: "Write texts in UTF-8, and give other bytes a filename.", swift: "Data(text.utf8)"
+    )
 
     /// Several files have the same filename.
     public static let repeatedFilename = Self(

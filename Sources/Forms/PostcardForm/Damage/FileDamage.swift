@@ -85,8 +85,8 @@ extension FormProblem.Code {
             + "ZIP archive cannot be opened, and a PDF has to be repaired. If the length was counted in characters, it "
             + "is too small.",
         example: "A JPEG without FF D9 at its end",
-        advice: "Send the whole file, and count bytes: data.count in Swift, blob.size in JavaScript, len(data) of bytes "
-            + "in Python.",
+        advice: "Send the whole file, and count bytes: data.count in Swift, blob.size in JavaScript, len(data) of "
+            + "bytes in Python.",
         swift: "data.count  // not text.count")
 
     /// The content is base64 text instead of bytes.

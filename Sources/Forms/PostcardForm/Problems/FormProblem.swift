@@ -272,8 +272,8 @@ extension FormProblem.Code {
 
     /// The Content-Type of a file is not an accepted type.
     public static let fileTypeNotAccepted = Self(
-        "file-type-not-accepted", ofReceiver: 415, advice: "Send an accepted type, and name it in the part's Content-Type."
-    )
+        "file-type-not-accepted", ofReceiver: 415,
+        advice: "Send an accepted type, and name it in the part's Content-Type.")
 
     /// The first bytes of a file do not show an accepted type.
     public static let fileContentNotAccepted = Self(

@@ -131,10 +131,10 @@ extension QueueMachine {
     struct Session {
         enum Connection {
             case disconnected
-        /// The carrier is connected. Some attempts in the database may be missing in the carrier: those of earlier
-        /// processes, and those after a failure that could not be saved.
+            /// The carrier is connected. Some attempts in the database may be missing in the carrier: those of earlier
+            /// processes, and those after a failure that could not be saved.
             case connected
-        /// The carrier has all attempts in the database.
+            /// The carrier has all attempts in the database.
             case compared
         }
 
