@@ -110,7 +110,7 @@ struct Uploads: View {
     let list: UploadQueueList
     var body: some View {
         List(list.uploads) { upload in
-            Button(upload.state.name) { list.retry(upload.id) }
+            Button("Retry") { list.retry(upload.id) }
                 .swipeActions { Button("Delete") { list.remove(upload.id) } }
         }
         Button("Clear what is done") { list.clear() }

@@ -29,7 +29,7 @@ struct Diary: View {
 
     var body: some View {
         VStack {
-            List(list.uploads) { upload in ProgressView(upload.state.name, value: upload.fraction) }
+            List(list.uploads) { upload in ProgressView(value: upload.fraction) }
             if let problem = problem ?? list.error?.localizedDescription { Text(problem) }
             PhotosPicker("Send photos", selection: $photos, matching: .images, preferredItemEncoding: .current)
         }

@@ -54,23 +54,19 @@ struct HeaderLines {
                 finish(.delimiter, at: index, buffer)
                 return
             }
-            if let lineBreak = buffer.lineBreak(at: index) {
-                if lineBreak == .crlf || format.lineBreak == lineBreak || lineBreak == .lf {
-                    let next = index + lineBreak.length
-                    if !lines.isEmpty || !buffer.beginsHeader(at: next) {
-                        note(lineBreak, at: index, buffer, partIndex)
-                        isBlankLineOther = lineBreak != .crlf && lineBreak != format.lineBreak
-                        finish(.blankLine, at: next, buffer)
-                        return
-                    }
-                    findings.append(
-                        Finding(
-                            .extraBlankLine, at: buffer.offset(of: index), length: lineBreak.length,
-                            part: partIndex, "There is a blank line between the delimiter and the part's header.",
-                            edits: [Edit(at: buffer.offset(of: index), length: Int64(lineBreak.length), [])]))
-                    index = next
-                    continue
+            if let lineBreak = buffer.lineBreak(at: index),
+                lineBreak == .crlf || format.lineBreak == lineBreak || lineBreak == .lf
+            {
+                let next = index + lineBreak.length
+                if !lines.isEmpty || !buffer.beginsHeader(at: next) {
+                    note(lineBreak, at: index, buffer, partIndex)
+                    isBlankLineOther = lineBreak != .crlf && lineBreak != format.lineBreak
+                    finish(.blankLine, at: next, buffer)
+                    return
                 }
+                noteExtraBlankLine(lineBreak, at: buffer.offset(of: index), partIndex)
+                index = next
+                continue
             }
             if !lines.isEmpty, let next = noteBlanks(at: index, buffer, format, partIndex) {
                 finish(.blankLine, at: next, buffer)
@@ -99,6 +95,14 @@ struct HeaderLines {
             let isFolded = buffer[index]?.isBlank == true && buffer.endOfBlankLine(at: index) == nil
             note(lineBreak, at: end, buffer, partIndex, isFolded: isFolded)
         }
+    }
+
+    private mutating func noteExtraBlankLine(_ lineBreak: LineBreak, at offset: Int64, _ partIndex: Int) {
+        findings.append(
+            Finding(
+                .extraBlankLine, at: offset, length: lineBreak.length, part: partIndex,
+                "There is a blank line between the delimiter and the part's header.",
+                edits: [Edit(at: offset, length: Int64(lineBreak.length), [])]))
     }
 
     private mutating func finish(_ end: End, at index: Int, _ buffer: BodyBuffer) {

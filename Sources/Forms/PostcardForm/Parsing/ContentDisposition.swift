@@ -31,22 +31,7 @@ package struct ContentDisposition {
             return
         }
         let fieldOffset = headerOffset + Int64(field.start)
-        // RFC 2388 §4.2 and old clients use other types for several files of one field.
-        guard
-            header.holds("form-data", in: disposition.value)
-                || fieldName != nil
-                    && (header.holds("file", in: disposition.value)
-                        || header.holds("attachment", in: disposition.value))
-        else {
-            throw FormProblem(
-                .dispositionNotFormData, at: fieldOffset, part: partIndex,
-                "A part's Content-Disposition is not form-data.")
-        }
-        if let duplicate = disposition.duplicate(in: header) {
-            throw FormProblem(
-                .duplicateParameter, at: headerOffset + Int64(duplicate.start), part: partIndex,
-                "A Content-Disposition has \(header.repairedText(in: duplicate.name).lowercased()) twice.")
-        }
+        try Self.check(disposition, in: header, at: headerOffset, fieldOffset, partIndex, isInner: fieldName != nil)
         var found = Found()
         if let first = disposition.first { found.take(first, in: header) }
         for parameter in disposition.others { found.take(parameter, in: header) }
@@ -54,14 +39,7 @@ package struct ContentDisposition {
         if let fieldName {
             name = fieldName
         } else {
-            guard let name = found.name else {
-                throw FormProblem(
-                    .missingName, at: fieldOffset, part: partIndex, "A part's Content-Disposition has no name.")
-            }
-            if name.value.isEmpty {
-                let place = headerOffset + Int64(name.start)
-                throw FormProblem(.emptyName, at: place, part: partIndex, "A part's name is empty.")
-            }
+            let name = try Self.name(in: found, at: headerOffset, fieldOffset, partIndex)
             self.name = decoder.decode(name, in: header)
         }
         let filename = try decoder.filename(plain: found.filename, extended: found.extended, in: header)
@@ -74,6 +52,43 @@ package struct ContentDisposition {
         if let unknown = found.unknown { decoder.warn(about: unknown, in: header) }
         if let endingInBackslash { decoder.warn(ofBackslashAtEndOf: endingInBackslash, in: header) }
         warnings = decoder.warnings
+    }
+
+    /// Checks the disposition itself, and that no parameter is there twice.
+    private static func check(
+        _ disposition: HeaderParameters, in header: Span<UInt8>, at headerOffset: Int64, _ fieldOffset: Int64,
+        _ partIndex: Int, isInner: Bool
+    ) throws(FormProblem) {
+        // RFC 2388 §4.2 and old clients use other types for several files of one field.
+        guard
+            header.holds("form-data", in: disposition.value)
+                || isInner
+                    && (header.holds("file", in: disposition.value)
+                        || header.holds("attachment", in: disposition.value))
+        else {
+            throw FormProblem(
+                .dispositionNotFormData, at: fieldOffset, part: partIndex,
+                "A part's Content-Disposition is not form-data.")
+        }
+        if let duplicate = disposition.duplicate(in: header) {
+            throw FormProblem(
+                .duplicateParameter, at: headerOffset + Int64(duplicate.start), part: partIndex,
+                "A Content-Disposition has \(header.repairedText(in: duplicate.name).lowercased()) twice.")
+        }
+    }
+
+    private static func name(
+        in found: Found, at headerOffset: Int64, _ fieldOffset: Int64, _ partIndex: Int
+    ) throws(FormProblem) -> HeaderParameters.Parameter {
+        guard let name = found.name else {
+            throw FormProblem(
+                .missingName, at: fieldOffset, part: partIndex, "A part's Content-Disposition has no name.")
+        }
+        if name.value.isEmpty {
+            let place = headerOffset + Int64(name.start)
+            throw FormProblem(.emptyName, at: place, part: partIndex, "A part's name is empty.")
+        }
+        return name
     }
 }
 

@@ -64,7 +64,7 @@ extension ResumableReception {
     ) async throws {
         let meter = reception.meter
         var reports = reports
-        var digestCheck = try DigestCheck(of: request, [.contentDigest])
+        let digestCheck = try DigestCheck(of: request, [.contentDigest])
         let cancelAnnouncement = try await reports.announce()
         defer { cancelAnnouncement?() }
         var body = request.chunks()
@@ -86,54 +86,87 @@ extension ResumableReception {
             meter.ended(bodyBytes: nil, after: start.duration(to: .now))
         }
         guard !holder.isEnded else { throw UploadProblem.supersededAppend }
-        var appender = try await upload.makeAppender(isRevertible: digestCheck != nil)
-        // An earlier request may have stored bytes after the offset was compared.
-        guard appender.offset == append.offset else { throw UploadStoreError.overtaken }
-        var checker = uploads.takeChecker(of: upload, at: append.offset)
-        let interruption: (any Error)?
-        var formProblem: FormProblem?
+        var transfer = try await Transfer(of: append, to: upload, in: uploads, digestCheck)
+        var interruption: (any Error)?
         do {
             while let chunk = next {
-                try await checkLength(appender.offset + Int64(chunk.readableBytes), of: upload)
-                digestCheck?.add(chunk)
-                do {
-                    try checker?.check(chunk)
-                } catch let problem as FormProblem where digestCheck != nil {
-                    // The bytes may be corrupted, so the digest decides after all bytes have arrived.
-                    formProblem = problem
-                    checker = nil
-                }
-                try await appender.append(chunk)
-                if digestCheck == nil, reports.isDue(at: .now) {
-                    try await appender.finish()
-                    try await reports.report(upload.durableProgress())
-                }
+                try await checkLength(transfer.offset + Int64(chunk.readableBytes), of: upload)
+                try await transfer.add(chunk, &reports)
                 next = try await body.next(isolation: #isolation)
             }
-            interruption = nil
         } catch let error as UploadStoreError {
             throw error
         } catch {
             interruption = error
         }
-        let count = appender.offset - append.offset
-        let isEnded = holder.isEnded || Task.isCancelled
-        let isWhole = interruption == nil && !isEnded && append.contentLength ?? count == count
-        if isWhole, let field = digestCheck?.mismatch {
-            try await appender.revert()
-            throw UploadProblem.digestMismatch(field.rawName, of: count, at: append.offset).adding {
-                $0.uploadOffset = append.offset
+        try await transfer.end(after: interruption, holder)
+    }
+
+    /// The bytes of a request on their way into an unfinished upload.
+    private struct Transfer {
+        let append: AppendRequest
+        let upload: Uploads.Unfinished
+        let uploads: UnfinishedUploads<Uploads>
+        private var digestCheck: DigestCheck?
+        private var appender: Uploads.Unfinished.Appender
+        private var checker: ArrivingFormChecker?
+        private var formProblem: FormProblem?
+
+        init(
+            of append: AppendRequest, to upload: Uploads.Unfinished, in uploads: UnfinishedUploads<Uploads>,
+            _ digestCheck: DigestCheck?
+        ) async throws {
+            self.append = append
+            self.upload = upload
+            self.uploads = uploads
+            self.digestCheck = digestCheck
+            appender = try await upload.makeAppender(isRevertible: digestCheck != nil)
+            // An earlier request may have stored bytes after the offset was compared.
+            guard appender.offset == append.offset else { throw UploadStoreError.overtaken }
+            checker = uploads.takeChecker(of: upload, at: append.offset)
+        }
+
+        var offset: Int64 { appender.offset }
+
+        mutating func add(_ chunk: ByteBuffer, _ reports: inout InterimReports) async throws {
+            digestCheck?.add(chunk)
+            do {
+                try checker?.check(chunk)
+            } catch let problem as FormProblem where digestCheck != nil {
+                // The bytes may be corrupted, so the digest decides after all bytes have arrived.
+                formProblem = problem
+                checker = nil
+            }
+            try await appender.append(chunk)
+            if digestCheck == nil, reports.isDue(at: .now) {
+                try await appender.finish()
+                try await reports.report(upload.durableProgress())
             }
         }
-        // Even if the request fails, the received bytes are kept, so that the client need not send them again.
-        try await appender.finish()
-        uploads.keep(checker, of: upload)
-        guard !holder.isEnded else { throw UploadProblem.supersededAppend }
-        if let interruption { throw Self.problem(of: interruption, at: count) }
-        // A closed connection may look like the end of the body.
-        try Task.checkCancellation()
-        if let announced = append.contentLength, count != announced { throw UploadProblem.endedEarly(at: count) }
-        if let formProblem { throw formProblem }
+
+        /// Makes the bytes durable. Bytes with another digest are removed again.
+        ///
+        /// - Parameter interruption: The error of receiving the body, if the body did not end by itself.
+        mutating func end(after interruption: (any Error)?, _ holder: UploadLock.Holder) async throws {
+            let count = offset - append.offset
+            let isEnded = holder.isEnded || Task.isCancelled
+            let isWhole = interruption == nil && !isEnded && append.contentLength ?? count == count
+            if isWhole, let field = digestCheck?.mismatch {
+                try await appender.revert()
+                throw UploadProblem.digestMismatch(field.rawName, of: count, at: append.offset).adding {
+                    $0.uploadOffset = append.offset
+                }
+            }
+            // Even if the request fails, the received bytes are kept, so that the client need not send them again.
+            try await appender.finish()
+            uploads.keep(checker, of: upload)
+            guard !holder.isEnded else { throw UploadProblem.supersededAppend }
+            if let interruption { throw ResumableReception.problem(of: interruption, at: count) }
+            // A closed connection may look like the end of the body.
+            try Task.checkCancellation()
+            if let announced = append.contentLength, count != announced { throw UploadProblem.endedEarly(at: count) }
+            if let formProblem { throw formProblem }
+        }
     }
 
     // The errors are untyped, because the optimizer of Swift 6.3 crashes on a typed error of this nested type.

@@ -66,7 +66,7 @@ public struct PresignedForms: Sendable {
     ///   are no credentials.
     public func form(
         filename: String = "", contentType: MediaType? = nil, fields: [UploadRecord.Field] = []
-    ) async throws -> SignedForm {
+    ) async throws -> PresignedForm {
         let type = try acceptedType(contentType)
         let facts = FormFacts(
             filename: filename, fields: fields.map { FormRequest.Field(name: $0.name, value: $0.value) })
@@ -85,19 +85,11 @@ public struct PresignedForms: Sendable {
                     fields: [("key", bucket.prefix + name), ("success_action_status", "201"), metadata])
                 if let type { policy.fields.append(("Content-Type", type)) }
                 policy.contentLengths = 0...maximumBytes
-                let (url, fields, expires) = try await signing.signedForm(policy, at: now)
-                return SignedForm(
-                    method: "POST", url: url, fields: Dictionary(fields, uniquingKeysWith: { first, _ in first }),
-                    headers: nil, key: bucket.prefix + name, expires: expires.formatted(.iso8601))
+                return try await signing.signedForm(policy, at: now)
             case .put:
                 var headers = [metadata]
                 if let type { headers.append(("content-type", type)) }
-                let (url, expires) = try await signing.signedPut(
-                    name, headers: headers, lifetime: Int(lifetime), at: now)
-                return SignedForm(
-                    method: "PUT", url: url, fields: nil,
-                    headers: Dictionary(headers, uniquingKeysWith: { first, _ in first }),
-                    key: bucket.prefix + name, expires: expires.formatted(.iso8601))
+                return try await signing.signedPut(name, headers: headers, lifetime: Int(lifetime), at: now)
             }
         }
     }

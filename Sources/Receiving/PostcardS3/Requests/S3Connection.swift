@@ -245,29 +245,33 @@ final class S3Connection: Sendable {
 
     // MARK: - For clients
 
-    func signedForm(
-        _ policy: PostPolicy, at date: Date
-    ) async throws -> (url: String, fields: [(String, String)], expires: Date) {
+    func signedForm(_ policy: PostPolicy, at date: Date) async throws -> PresignedForm {
         let signer = RequestSigner(credentials: try await credentials.value(now: date), region: region)
         var policy = policy
         policy.expires = signer.end(of: policy.expires)
         let path = SignableRequest.encode(basePath, keeping: UInt8(ascii: "/"))
-        return (
-            "\(endpoint)\(path.isEmpty ? "/" : path)",
-            try policy.formFields(signedBy: signer, bucket: bucket.name, at: date), policy.expires
-        )
+        let fields = try policy.formFields(signedBy: signer, bucket: bucket.name, at: date)
+        return PresignedForm(
+            url: try url("\(endpoint)\(path.isEmpty ? "/" : path)"),
+            fields: Dictionary(fields, uniquingKeysWith: { first, _ in first }))
     }
 
     func signedPut(
         _ key: String, headers: [(String, String)], lifetime: Int, at date: Date
-    ) async throws -> (url: String, expires: Date) {
+    ) async throws -> PresignedForm {
         let signer = RequestSigner(credentials: try await credentials.value(now: date), region: region)
         let lifetime = max(Int(signer.end(of: date.addingTimeInterval(Double(lifetime))).timeIntervalSince(date)), 1)
         var request = SignableRequest(
             method: "PUT", host: host, path: "\(basePath)/\(key)", headers: headers.map { (name: $0.0, value: $0.1) })
         signer.presign(&request, lifetime: lifetime, at: date)
-        let url = "\(endpoint)\(request.encodedPath)?\(request.encodedQuery)"
-        return (url, date.addingTimeInterval(Double(lifetime)))
+        return PresignedForm(
+            putting: try url("\(endpoint)\(request.encodedPath)?\(request.encodedQuery)"),
+            headerFields: Dictionary(headers, uniquingKeysWith: { first, _ in first }), key: key)
+    }
+
+    private func url(_ text: String) throws -> URL {
+        guard let url = URL(string: text) else { throw S3Error.unusableAddress(text, "It is not a URL.") }
+        return url
     }
 
     private static func fetch(_ request: MetadataRequest, with client: HTTPClient) async throws -> [UInt8] {

@@ -297,19 +297,17 @@ struct ObjectStore: Sendable {
 
     /// Signs a form for clients. The URL of the store for clients may differ from the URL for this process.
     ///
-    /// - Returns: The URL, the signed fields, and the time at which the form expires, not later than the credentials.
-    func signedForm(
-        _ policy: PostPolicy, at date: Date
-    ) async throws -> (url: String, fields: [(String, String)], expires: Date) {
+    /// - Returns: A form that expires not later than the credentials.
+    func signedForm(_ policy: PostPolicy, at date: Date) async throws -> PresignedForm {
         try await connection.signedForm(policy, at: date)
     }
 
     /// Signs a PUT for clients.
     ///
-    /// - Returns: The URL, and the time at which its signature expires, not later than the credentials.
+    /// - Returns: A form that expires not later than the credentials.
     func signedPut(
         _ key: String, headers: [(String, String)], lifetime: Int, at date: Date
-    ) async throws -> (url: String, expires: Date) {
+    ) async throws -> PresignedForm {
         try await connection.signedPut(prefix + key, headers: headers, lifetime: lifetime, at: date)
     }
 

@@ -92,15 +92,14 @@ extension UploadClient {
     ///   - url: The URL that the forms are sent to, `http` or `https`.
     ///   - method: The method of the requests. Defaults to POST.
     ///   - headerFields: Further header fields of every request.
-    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4, about as many as servers
-    ///     allow.
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 3, as in a queue.
     ///   - stopsAtFirstFailure: Whether one failure cancels the other uploads. Defaults to `false`.
     ///   - progress: Called often, by the tasks that send, with the progress in order. It should return at once.
     ///   - form: Makes the form of an item. If it throws an error, that error is the outcome of the item.
     /// - Returns: The outcomes, in the order in which the uploads end. The uploads start when the first is requested.
     public func uploadEach<Items: Sequence & Sendable>(
         _ items: Items, to url: URL, method: HTTPRequest.Method = .post, headerFields: HTTPFields = HTTPFields(),
-        maximumConcurrentUploads: Int = 4, stopsAtFirstFailure: Bool = false,
+        maximumConcurrentUploads: Int = 3, stopsAtFirstFailure: Bool = false,
         progress: (@Sendable (UploadBatchProgress) -> Void)? = nil,
         form: @escaping @Sendable (Items.Element) async throws -> MultipartForm
     ) -> UploadBatch where Items.Element: Sendable {
@@ -120,13 +119,13 @@ extension UploadClient {
     ///   - url: The URL that the forms are sent to, `http` or `https`.
     ///   - method: The method of the requests. Defaults to POST.
     ///   - headerFields: Further header fields of every request.
-    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4.
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 3.
     ///   - stopsAtFirstFailure: Whether one failure cancels the other uploads. Defaults to `false`.
     ///   - progress: Called often, by the tasks that send, with the progress in order. It should return at once.
     /// - Returns: The outcomes, in the order in which the uploads end. The uploads start when the first is requested.
     public func uploadEach(
         _ forms: some Sequence<MultipartForm> & Sendable, to url: URL, method: HTTPRequest.Method = .post,
-        headerFields: HTTPFields = HTTPFields(), maximumConcurrentUploads: Int = 4, stopsAtFirstFailure: Bool = false,
+        headerFields: HTTPFields = HTTPFields(), maximumConcurrentUploads: Int = 3, stopsAtFirstFailure: Bool = false,
         progress: (@Sendable (UploadBatchProgress) -> Void)? = nil
     ) -> UploadBatch {
         uploadEach(
@@ -147,13 +146,13 @@ extension UploadClient {
     ///
     /// - Parameters:
     ///   - endpoints: The endpoints. Each makes its form when its upload can start.
-    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4.
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 3.
     ///   - stopsAtFirstFailure: Whether one failure cancels the other uploads. Defaults to `false`.
     ///   - progress: Called often, by the tasks that send, with the progress in order. It should return at once.
     /// - Returns: The outcomes, in the order in which the uploads end. Their responses can be decoded with
     ///   ``UploadEndpoint/decode(_:)``. The uploads start when the first outcome is requested.
     public func uploadEach<Endpoints: Sequence & Sendable>(
-        _ endpoints: Endpoints, maximumConcurrentUploads: Int = 4, stopsAtFirstFailure: Bool = false,
+        _ endpoints: Endpoints, maximumConcurrentUploads: Int = 3, stopsAtFirstFailure: Bool = false,
         progress: (@Sendable (UploadBatchProgress) -> Void)? = nil
     ) -> UploadBatch where Endpoints.Element: UploadEndpoint {
         let run = BatchRun(

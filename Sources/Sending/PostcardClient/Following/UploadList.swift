@@ -54,11 +54,17 @@ public final class UploadList {
         return item
     }
 
-    /// The fraction of all uploads sent, from 0 to 1. Each upload has the same weight. A failed or cancelled upload
-    /// counts with the fraction that it had sent.
+    /// The fraction of the uploads that was sent, from 0 to 1. Cancelled and failed uploads do not count. Each other
+    /// upload has the same weight, because the length of an upload is unknown until it starts.
     public var fraction: Double {
-        guard !items.isEmpty else { return 0 }
-        return items.reduce(0) { $0 + ($1.fraction ?? 0) } / Double(items.count)
+        let counted = items.filter { item in
+            switch item.state {
+            case .failed, .cancelled: false
+            default: true
+            }
+        }
+        guard !counted.isEmpty else { return 0 }
+        return counted.reduce(0) { $0 + ($1.fraction ?? 0) } / Double(counted.count)
     }
 
     /// The current speed of all uploads together.

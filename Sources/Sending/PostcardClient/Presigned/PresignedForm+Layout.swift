@@ -20,13 +20,10 @@ extension PresignedForm {
     }
 
     /// The policy that the server has signed; `nil` for a PUT, and for a form without a policy.
-    var policy: FormPolicy? {
+    private var readPolicy: FormPolicy? {
         get throws(UploadError) {
-            guard case .post(let fields) = kind,
-                let text = fields.first(where: { $0.key.lowercased() == "policy" })?.value
-            else { return nil }
             do throws(FormPolicyError) {
-                return try FormPolicy(base64: text)
+                return try policy
             } catch {
                 throw .brokenPolicy(url, "\(error)", advice: "Check what the server signs.")
             }
@@ -37,7 +34,7 @@ extension PresignedForm {
     ///
     /// - Throws: ``UploadError`` with code ``UploadError/Code/brokenPolicy`` if the policy cannot be read.
     package var limits: FormSizeLimits {
-        get throws(UploadError) { FormSizeLimits(maximumFileBytes: try policy?.contentLengths?.maximum) }
+        get throws(UploadError) { FormSizeLimits(maximumFileBytes: try readPolicy?.contentLengths?.maximum) }
     }
 
     /// Whether the form has expired at a given time.
@@ -115,7 +112,7 @@ extension PresignedForm {
         }
         var file = FormPart(
             name: "file", filename: last.filename, contentType: last.contentType, content: .bytes(Data()))
-        let policy = try policy
+        let policy = try readPolicy
         var form = MultipartForm()
         for (part, range) in zip(old.parts, ranges).dropLast()
         where texts.contains(part.name) && policy?.allows(part.name) ?? true {
@@ -157,7 +154,7 @@ extension PresignedForm {
             draft.fields.removeAll { $0.name.lowercased() == part.name.lowercased() }
             draft.fields.append((part.name, form.lineBreaks.applied(to: text)))
         }
-        if let policy = try policy {
+        if let policy = try readPolicy {
             draft.fill(policy, contentType: file.contentType)
             let violations = policy.violations(by: draft, at: nil)
             if let first = violations.first {

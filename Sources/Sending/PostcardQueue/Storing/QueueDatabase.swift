@@ -224,84 +224,85 @@ final class QueueDatabase: Sendable {
     /// The table `resumption` has a row for each upload that was taken back from the system and can resume later, with
     /// the number of the stopped attempt and the resume data. The data is `NULL` until the system has stopped the
     /// attempt.
+    private static let tables = """
+        CREATE TABLE upload (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            uuid TEXT NOT NULL UNIQUE,
+            url TEXT NOT NULL,
+            method TEXT NOT NULL,
+            state TEXT NOT NULL,
+            schedule INTEGER,
+            due REAL NOT NULL DEFAULT 0,
+            session TEXT,
+            priority INTEGER NOT NULL,
+            networks INTEGER NOT NULL,
+            sequence TEXT,
+            notBefore REAL,
+            expires REAL,
+            tag BLOB,
+            sent INTEGER NOT NULL DEFAULT 0,
+            total INTEGER NOT NULL,
+            attempts INTEGER NOT NULL DEFAULT 0,
+            failures INTEGER NOT NULL DEFAULT 0,
+            interruptions INTEGER NOT NULL DEFAULT 0,
+            hasFreshFields INTEGER NOT NULL DEFAULT 0,
+            code TEXT,
+            reason TEXT,
+            advice TEXT,
+            resource TEXT,
+            enqueued REAL NOT NULL,
+            started REAL,
+            conflicts INTEGER NOT NULL DEFAULT 0,
+            finished REAL,
+            ended INTEGER
+        );
+        CREATE TABLE request (
+            id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
+            idempotencyKey TEXT NOT NULL,
+            headerFields BLOB NOT NULL,
+            contentType TEXT NOT NULL,
+            parts BLOB NOT NULL,
+            signed BLOB,
+            statuses BLOB
+        );
+        CREATE TABLE response (
+            id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
+            status INTEGER NOT NULL,
+            headerFields BLOB NOT NULL,
+            body BLOB NOT NULL
+        );
+        CREATE INDEX upload_ready ON upload (networks, priority DESC, id) WHERE schedule = 0;
+        CREATE INDEX upload_due ON upload (due) WHERE schedule = 1;
+        CREATE INDEX upload_sequence ON upload (sequence, id) WHERE sequence IS NOT NULL;
+        CREATE INDEX upload_sending ON upload (id) WHERE state = 'sending';
+        CREATE INDEX upload_session ON upload (session, id) WHERE session IS NOT NULL;
+        CREATE INDEX upload_expires ON upload (expires)
+            WHERE expires IS NOT NULL AND state NOT IN ('done', 'failed', 'cancelled');
+        CREATE INDEX upload_done ON upload (finished, id) WHERE state = 'done' AND ended IS NULL;
+        CREATE INDEX upload_ended ON upload (ended, id) WHERE ended IS NOT NULL;
+        CREATE TABLE queue (
+            isPaused INTEGER NOT NULL,
+            done INTEGER NOT NULL DEFAULT 0,
+            ends INTEGER NOT NULL DEFAULT 0
+        );
+        INSERT INTO queue (isPaused) VALUES (0);
+        CREATE TABLE delivery (
+            id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
+            attempt INTEGER NOT NULL
+        );
+        CREATE TABLE import (
+            id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
+            form BLOB NOT NULL
+        );
+        CREATE TABLE resumption (
+            id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
+            stopped INTEGER NOT NULL,
+            resumeData BLOB
+        );
+        """
+
     static func makeTables(in db: Database) throws {
-        try db.execute(
-            sql: """
-                CREATE TABLE upload (
-                    id INTEGER PRIMARY KEY AUTOINCREMENT,
-                    uuid TEXT NOT NULL UNIQUE,
-                    url TEXT NOT NULL,
-                    method TEXT NOT NULL,
-                    state TEXT NOT NULL,
-                    schedule INTEGER,
-                    due REAL NOT NULL DEFAULT 0,
-                    session TEXT,
-                    priority INTEGER NOT NULL,
-                    networks INTEGER NOT NULL,
-                    sequence TEXT,
-                    notBefore REAL,
-                    expires REAL,
-                    tag BLOB,
-                    sent INTEGER NOT NULL DEFAULT 0,
-                    total INTEGER NOT NULL,
-                    attempts INTEGER NOT NULL DEFAULT 0,
-                    failures INTEGER NOT NULL DEFAULT 0,
-                    interruptions INTEGER NOT NULL DEFAULT 0,
-                    hasFreshFields INTEGER NOT NULL DEFAULT 0,
-                    code TEXT,
-                    reason TEXT,
-                    advice TEXT,
-                    resource TEXT,
-                    enqueued REAL NOT NULL,
-                    started REAL,
-                    conflicts INTEGER NOT NULL DEFAULT 0,
-                    finished REAL,
-                    ended INTEGER
-                );
-                CREATE TABLE request (
-                    id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
-                    idempotencyKey TEXT NOT NULL,
-                    headerFields BLOB NOT NULL,
-                    contentType TEXT NOT NULL,
-                    parts BLOB NOT NULL,
-                    signed BLOB,
-                    statuses BLOB
-                );
-                CREATE TABLE response (
-                    id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
-                    status INTEGER NOT NULL,
-                    headerFields BLOB NOT NULL,
-                    body BLOB NOT NULL
-                );
-                CREATE INDEX upload_ready ON upload (networks, priority DESC, id) WHERE schedule = 0;
-                CREATE INDEX upload_due ON upload (due) WHERE schedule = 1;
-                CREATE INDEX upload_sequence ON upload (sequence, id) WHERE sequence IS NOT NULL;
-                CREATE INDEX upload_sending ON upload (id) WHERE state = 'sending';
-                CREATE INDEX upload_session ON upload (session, id) WHERE session IS NOT NULL;
-                CREATE INDEX upload_expires ON upload (expires)
-                    WHERE expires IS NOT NULL AND state NOT IN ('done', 'failed', 'cancelled');
-                CREATE INDEX upload_done ON upload (finished, id) WHERE state = 'done' AND ended IS NULL;
-                CREATE INDEX upload_ended ON upload (ended, id) WHERE ended IS NOT NULL;
-                CREATE TABLE queue (
-                    isPaused INTEGER NOT NULL,
-                    done INTEGER NOT NULL DEFAULT 0,
-                    ends INTEGER NOT NULL DEFAULT 0
-                );
-                INSERT INTO queue (isPaused) VALUES (0);
-                CREATE TABLE delivery (
-                    id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
-                    attempt INTEGER NOT NULL
-                );
-                CREATE TABLE import (
-                    id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
-                    form BLOB NOT NULL
-                );
-                CREATE TABLE resumption (
-                    id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
-                    stopped INTEGER NOT NULL,
-                    resumeData BLOB
-                );
-                """)
+        try db.execute(sql: tables)
     }
 }
 

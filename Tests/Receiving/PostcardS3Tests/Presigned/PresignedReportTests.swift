@@ -37,7 +37,7 @@ struct PresignedReportTests {
         }
 
         /// - Returns: The key of the object.
-        func form() async throws -> String { try await forms.form(filename: "photo.jpg").key }
+        func form() async throws -> String { try #require(try await forms.form(filename: "photo.jpg").key) }
 
         /// - Returns: The ETag.
         @discardableResult func send(_ content: String, to key: String) async throws -> String {
@@ -166,14 +166,16 @@ struct PresignedReportTests {
             credentials.expires = end.map { now.addingTimeInterval($0) }
             bucket.credentials = .fixed(credentials)
             let form = try await PresignedForms(of: S3UploadStore.open(bucket), options).form()
-            let expected = now.addingTimeInterval(lifetime).formatted(.iso8601)
-            #expect(form.expires == expected)
-            switch method {
-            case .post:
-                let policy = try #require(form.fields?["policy"].flatMap { Data(base64Encoded: $0) })
+            #expect(form.expires == now.addingTimeInterval(lifetime))
+            switch form.kind {
+            case .post(let fields):
+                #expect(method == .post)
+                let policy = try #require(fields["policy"].flatMap { Data(base64Encoded: $0) })
                 let document = try JSONSerialization.jsonObject(with: policy) as? [String: Any]
-                #expect(document?["expiration"] as? String == expected)
-            case .put: #expect(form.url.contains("X-Amz-Expires=\(Int(lifetime))&"))
+                #expect(document?["expiration"] as? String == form.expires?.formatted(.iso8601))
+            case .put:
+                #expect(method == .put)
+                #expect(form.url.absoluteString.contains("X-Amz-Expires=\(Int(lifetime))&"))
             }
         }
     }

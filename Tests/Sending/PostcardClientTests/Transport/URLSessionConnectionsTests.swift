@@ -47,6 +47,7 @@ import FoundationNetworking
                         }
                     }
                 }
+                // Time for many of them to wait. Fewer would make the test easier, and never fail it.
                 try await Task.sleep(for: .seconds(2))
                 released.open()
                 await others

@@ -26,7 +26,7 @@ struct Diary: View {
             PhotosPicker("Choose photos", selection: $picked, matching: .images, preferredItemEncoding: .current)
             Button("Send \(picked.count) photos") { Task { await send() } }
             Text(list.error?.localizedDescription ?? status)
-            ForEach(list.uploads.reversed()) { upload in ProgressView(upload.state.name, value: upload.fraction) }
+            ForEach(list.uploads.reversed()) { upload in ProgressView(value: upload.fraction) }
         }
         .task { await list.run() }
     }

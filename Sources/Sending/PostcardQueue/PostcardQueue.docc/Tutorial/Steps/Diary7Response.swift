@@ -40,7 +40,7 @@ struct Diary: View {
             Button("Send \(picked.count) photos") { Task { await send() } }
             Text("Stored last: \(latest)")
             Text(list.error?.localizedDescription ?? status)
-            ForEach(list.uploads.reversed()) { upload in ProgressView(upload.state.name, value: upload.fraction) }
+            ForEach(list.uploads.reversed()) { upload in ProgressView(value: upload.fraction) }
         }
         .task { await list.run() }
     }

@@ -1,23 +1,6 @@
 import PostcardForm
 import PostcardFoundation
 
-/// A form that was signed for a client. The module `PostcardClient` decodes its JSON as `PresignedForm`. The JSON
-/// contains everything that boto3's `generate_presigned_post` returns.
-public struct SignedForm: Sendable, Encodable {
-    /// The method of the request: `POST` or `PUT`.
-    public let method: String
-    /// The URL to send the file to.
-    public let url: String
-    /// The form's fields before the file, for a POST form; `nil` for a PUT.
-    public let fields: [String: String]?
-    /// The header fields to send, for a PUT; `nil` for a POST form.
-    public let headers: [String: String]?
-    /// The key of the object, with which the client reports the stored file.
-    public let key: String
-    /// The time at which the form expires, in ISO 8601: not later than the credentials that sign it.
-    public let expires: String
-}
-
 /// The facts that a client sends before the file itself: the JSON of `POST /uploads/forms`.
 struct FormRequest: Codable, Sendable {
     /// The client's name for the file.

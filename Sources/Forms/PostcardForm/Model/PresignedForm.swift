@@ -1,6 +1,4 @@
-import PostcardForm
 public import PostcardFoundation
-import PostcardWire
 
 /// A form that a server has filled in and signed. With it, an app posts a file straight to a bucket of an object store,
 /// without credentials of its own.
@@ -69,17 +67,29 @@ public struct PresignedForm: Sendable, Hashable {
     }
 }
 
+extension PresignedForm {
+    /// The policy that the server has signed; `nil` for a PUT, and for a form without a policy.
+    package var policy: FormPolicy? {
+        get throws(FormPolicyError) {
+            guard case .post(let fields) = kind,
+                let text = fields.first(where: { $0.key.lowercased() == "policy" })?.value
+            else { return nil }
+            return try FormPolicy(base64: text)
+        }
+    }
+}
+
 extension PresignedForm: CustomStringConvertible {
     /// The method and the host, without secrets.
     public var description: String {
         let method = if case .put = kind { "PUT" } else { "POST" }
-        return "a presigned \(method) to \(url.address)"
+        return "a presigned \(method) to \(url.host() ?? "")"
     }
 }
 
 extension PresignedForm: Codable {
     private enum CodingKeys: CodingKey {
-        case method, url, fields, headers, key
+        case method, url, fields, headers, key, expires
     }
 
     public init(from decoder: any Decoder) throws {
@@ -102,24 +112,29 @@ extension PresignedForm: Codable {
             key: try members.decodeIfPresent(String.self, forKey: .key))
     }
 
+    /// Encodes all that boto3's `generate_presigned_post` returns and the method, and if they are known, the key and
+    /// the time at which the form expires, in ISO 8601.
     public func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(url, forKey: .url)
         switch kind {
-        case .post(let fields): try members.encode(fields, forKey: .fields)
+        case .post(let fields):
+            try members.encode("POST", forKey: .method)
+            try members.encode(fields, forKey: .fields)
         case .put(let headerFields):
             try members.encode("PUT", forKey: .method)
             try members.encode(headerFields, forKey: .headers)
-            try members.encodeIfPresent(key, forKey: .key)
         }
+        try members.encodeIfPresent(key, forKey: .key)
+        try members.encodeIfPresent(expires?.formatted(.iso8601), forKey: .expires)
     }
 }
 
 /// The signature parameters of a presigned URL (Amazon S3's "Authenticating Requests: Using Query Parameters").
-struct PresignedQuery: Sendable {
+package struct PresignedQuery: Sendable {
     private let items: [String: String]
 
-    init(_ url: URL) {
+    package init(_ url: URL) {
         let items = URLComponents(url: url, resolvingAgainstBaseURL: true)?.queryItems ?? []
         self.items = Dictionary(
             items.map { ($0.name.lowercased(), $0.value ?? "") }, uniquingKeysWith: { first, _ in first })
@@ -140,7 +155,7 @@ struct PresignedQuery: Sendable {
     }
 
     /// The names of the signed header fields in lower case, without `host`.
-    var signedHeaderFields: [String] {
+    package var signedHeaderFields: [String] {
         (items["x-amz-signedheaders"] ?? "").lowercased().split(separator: ";").map(String.init).filter { $0 != "host" }
     }
 }
