@@ -149,7 +149,7 @@ final class BackgroundSender: Sendable {
         signal.continuation.yield()
     }
 
-    /// Returns when no round is running and no other round must run at once.
+    /// Waits until no round is running or due at once.
     func rested() async {
         await withCheckedContinuation { continuation in
             let rests = state.withLock { state in
