@@ -113,8 +113,8 @@ public struct UnfinishedUploadOptions: Sendable, Hashable {
     /// Further forms are received without resumption, or refused if only their beginning is sent.
     ///
     /// An upload is kept until its ``lifetime`` is over, or until a limit is reached. At a limit, an upload may be
-    /// discarded if no request uses it, and it is older than its bytes would take at 500 bytes per second. With too many
-    /// uploads, the discarded upload is from the address with the most such uploads, or from the new upload's own
+    /// discarded if no request uses it, and if it is older than its bytes would take at 500 bytes per second. With too
+    /// many uploads, the discarded upload is from the address with the most such uploads, or from the new upload's own
     /// address if no address has more. If there are too many bytes, it is from the new upload's own address.
     public var maximumUnfinished = 1000
 
