@@ -8,7 +8,7 @@ package import SystemPackage
 package final class PrivateDirectory: Sendable {
     /// The path of the directory when it was opened.
     package let path: FilePath
-    /// Whether a file in the directory may have further names, which may be in other directories.
+    /// Whether a file in the directory may have further hard links, which may be in other directories.
     private let allowsOtherNames: Bool
     private let descriptor: FileDescriptor
 
@@ -57,8 +57,8 @@ package final class PrivateDirectory: Sendable {
 
     /// Opens a subdirectory, and makes it if it is missing.
     ///
-    /// - Parameter allowsOtherNames: Whether a file in the subdirectory may have further names, which may be in other
-    ///   directories. Defaults to `false`.
+    /// - Parameter allowsOtherNames: Whether a file in the subdirectory may have further hard links, which may be in
+    ///   other directories. Defaults to `false`.
     /// - Throws: ``FileError``, also if the name is a link.
     package func directory(
         _ name: FilePath.Component, allowsOtherNames: Bool = false
@@ -263,7 +263,7 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// Returns the file if it is regular and has a single name. Closes any other file and throws.
+    /// Returns the file if its type, owner and number of hard links are allowed. Closes any other file and throws.
     private func checked(_ file: FileDescriptor, _ name: FilePath.Component) throws(FileError) -> FileDescriptor {
         let path = path.appending(name)
         do {

@@ -3,8 +3,8 @@ import PostcardFoundation
 /// The types of Structured Field Values (RFC 9651) that uploads need: integers, booleans, strings and bytes. All others
 /// are only checked.
 ///
-/// swift-http-structured-headers would read decimals, parameters and fields of any length, although the fields of
-/// uploads are single values that are read for each request.
+/// swift-http-structured-headers would do unneeded work for each request: it reads decimals, parameters and fields of
+/// any length. The fields of uploads are single values.
 package enum StructuredField: Equatable {
     case integer(Int64)
     case boolean(Bool)

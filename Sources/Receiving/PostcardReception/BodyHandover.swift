@@ -242,7 +242,7 @@ extension BodyHandover: AsyncSequence {
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body: self) }
 }
 
-/// The connection of a request to any server. Only the bodies of requests are known, and not the connection itself.
+/// A request's connection to the server that uses ``FormReceiver``. The receiver gets the body, not the connection.
 final class ClientConnection: RequestConnection {
     let peer: PeerAddress?
     let report = UploadReport()

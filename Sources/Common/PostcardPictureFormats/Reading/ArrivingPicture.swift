@@ -24,8 +24,8 @@ package struct ArrivingPicture: Sendable {
     /// The range of the EXIF in a file of boxes, from an earlier item directory.
     private var announcedEXIF: (offset: Int64, length: Int64)?
 
-    /// The length of the first piece of a GIF's pixels; `nil` in other blocks. `lastDataLength` is the length of the
-    /// latest.
+    /// The length of the first piece in the current block of a GIF's pixels; 0 before that piece, `nil` in a block
+    /// without pixels. `lastDataLength` is the length of the latest piece.
     private var dataLength: Int64?
     private var lastDataLength: Int64 = 0
     /// The bytes of a GIF's pixels, from the first piece with an unusual length on.

@@ -266,7 +266,7 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-/// A fault because of which a file cannot be read.
+/// A fault that makes a file unreadable.
 package struct PictureFault: Error {
     /// The offset of the fault, in bytes from the start of the file.
     package let offset: Int64

@@ -4,8 +4,8 @@ extension MetadataScan {
     ///
     /// - Parameters:
     ///   - box: The directory of the items.
-    ///   - file: The file's range, from whose start the offsets of items count.
-    ///   - data: The ranges that may contain items, so that no item overlaps the boxes that describe it.
+    ///   - file: The range of the file. The offsets of items count from its start.
+    ///   - data: The ranges that may contain items. They exclude the boxes that describe the items.
     ///   - depth: The number of pictures and videos that contain the picture.
     mutating func scanItems(
         _ box: Box, in file: Range<Int64>, data: [Range<Int64>], depth: Int

@@ -224,8 +224,8 @@ enum EXIFBlock {
     /// Rewrites EXIF without the removed content, and keeps all offsets.
     ///
     /// - Parameters:
-    ///   - block: EXIF from its TIFF structure on, or zeros.
-    ///   - inheritance: The values that the scan of the EXIF inherits from its picture's scan.
+    ///   - block: The EXIF, from its TIFF structure on. EXIF of zeros, cleared by another program, stays as it is.
+    ///   - inheritance: The removal, depth and budget of the scan of the picture that contains the EXIF.
     ///   - removed: The set that receives the kinds of removed content.
     static func rewritten(
         _ block: [UInt8], _ inheritance: MetadataScan.Inheritance, _ removed: inout RemovedContent

@@ -78,7 +78,7 @@ package struct CurlCommand: Sendable {
         return options
     }
 
-    /// Whether the command sends exactly the recorded bytes, which is not so for a form or an unknown body.
+    /// Whether the command sends exactly the recorded bytes. `false` for a form or an unknown body.
     package var isExact: Bool {
         switch content {
         case .none, .bytes: true

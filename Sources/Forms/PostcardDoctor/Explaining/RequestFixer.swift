@@ -136,7 +136,7 @@ extension Explanation {
         orderedEdits(.body).reduce(bodySize) { $0 - $1.length + Int64($1.replacement.count) }
     }
 
-    /// Removes the edit of a last delimiter without dashes, unless the edit gives the body the right length.
+    /// Keeps the edit of a last delimiter without dashes only if the edit gives the body the right length.
     mutating func leaveLastDelimiter(unlessLengthIs contentLength: Int64?) {
         guard contentLength != fixedBodySize,
             let index = findings.firstIndex(where: { $0.code == .wrongCloseDelimiter && $0.length == 0 }),

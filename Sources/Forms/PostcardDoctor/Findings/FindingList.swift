@@ -16,7 +16,7 @@ struct FindingList: Sendable {
     static let maximumRoots = 1000
     static let maximumEdits = 100_000
 
-    /// - Parameter cause: The code of the root cause of which `finding` becomes a consequence, if any.
+    /// - Parameter cause: The code of the finding's root cause, if any.
     mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         if let edits = finding.edits {
             if found.count + edits.count <= Self.maximumEdits {

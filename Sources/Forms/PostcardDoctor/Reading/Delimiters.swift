@@ -92,7 +92,7 @@ struct DelimiterFormat: Sendable {
         return buffer.lineBreak(at: first + shorter.delimiter.count) != nil
     }
 
-    /// The format with another boundary; `nil` unless the body begins with a delimiter that has another boundary.
+    /// The format of a delimiter with another boundary at the start of the body; `nil` if there is no such delimiter.
     private func formatBefore(in buffer: BodyBuffer) -> DelimiterFormat? {
         var start = 0
         while let lineBreak = buffer.lineBreak(at: start) { start += lineBreak.length }

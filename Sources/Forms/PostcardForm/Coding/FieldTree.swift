@@ -15,16 +15,16 @@ struct FieldTree {
     enum Place: Hashable {
         /// A place in the tree without a field.
         case absent
-        /// The place of the node with this index.
+        /// The node with this index.
         case node(Int)
-        /// The place of the part with this index, one of several with the same name.
+        /// The part with this index, as an element of a list.
         case part(Int)
     }
 
     /// The content of a place in the tree.
     enum Shape {
         case absent
-        /// One part, or several with the same name.
+        /// The indices of the parts: one part, or several parts with the same name.
         case parts([Int])
         /// The keys of nested fields.
         case keys([String])

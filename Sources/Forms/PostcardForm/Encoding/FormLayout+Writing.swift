@@ -57,9 +57,9 @@ extension FormLayout {
 }
 
 extension FormReader {
-    /// Writes the next available bytes of the body, as many as fit in a buffer.
+    /// Reads the next available bytes of the body into a buffer, and writes them to a file.
     ///
-    /// - Returns: The number of bytes; 0 at the end of a body without streams.
+    /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
     fileprivate func write(to descriptor: FileDescriptor, through buffer: inout [UInt8]) throws -> Int {
         try buffer.withUnsafeMutableBytes { buffer in
             let count = try read(into: buffer)

@@ -234,8 +234,8 @@ enum MediaFormat {
         "application/pdf", "application/gzip", "audio/wav", "video/webm", "application/ogg", "audio/ogg", "video/ogg",
     ]
 
-    /// Whether a file of the claimed type may begin like one of the found type: the types are the same, the claimed
-    /// format extends the found one, as DOCX extends ZIP, or both may begin alike, as MP3, AAC and FLAC after a tag.
+    /// Whether a file of the claimed type may begin like a file of the found type. The types may be the same, the
+    /// claimed format may extend the found format (DOCX and ZIP), or both may begin with the same tag (MP3 and AAC).
     static func mayBegin(_ claimed: String, as found: MediaType) -> Bool {
         if canonical(claimed) == canonical(found.value) { return true }
         switch found {

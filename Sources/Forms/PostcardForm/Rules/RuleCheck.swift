@@ -106,7 +106,7 @@ struct RuleCheck: Sendable {
         }
     }
 
-    /// Checks a part of which only the size may be known.
+    /// Checks a part whose content is unknown. `count` is its size; `nil` if the size is unknown too.
     mutating func contentUnseen(count: Int64?) throws(FormProblem) {
         switch part {
         case .none, .passed, .unfilled: break

@@ -48,7 +48,7 @@ struct Expectation: Sendable {
         exchange.final?.isSuccess == true ? .met : .unchecked(exchange.summary)
     }
 
-    /// Makes the check not applicable unless the final response has the given status.
+    /// Makes the check apply only if the final response has the given status.
     static func when(_ status: Int) -> Expectation {
         when("the response is not \(status)") { $0.status == status }
     }
@@ -206,7 +206,7 @@ private struct Problem {
 extension Expectation {
     private static func uri(_ name: String) -> String { "https://iana.org/assignments/http-problem-types#\(name)" }
 
-    /// Makes the check not applicable unless the final response is a problem of the given type.
+    /// Makes the check apply only if the final response is a problem of the given type.
     static func whenProblem(_ name: String) -> Expectation {
         Expectation { exchange, _ in
             guard Problem(exchange.final)?.type == uri(name) else {

@@ -282,7 +282,7 @@ struct MissingFile {
 
     private static let mostNames = 100
 
-    /// The attribute name after the first semicolon; `nil` unless the text before the semicolon is the name of a file.
+    /// The attribute name after the first semicolon, if the text before it is the name of a file; otherwise `nil`.
     private var unknownAttribute: String? {
         guard let semicolon = path.bytes.firstIndex(of: UInt8(ascii: ";")), semicolon > 0,
             Self.exists(path.bytes[..<semicolon])

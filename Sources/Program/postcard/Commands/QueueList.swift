@@ -42,7 +42,7 @@ private struct QueuedUploadReport: Encodable {
     let attempts: Int
     /// The reason why the latest attempt failed.
     let error: String?
-    /// The server's latest response; `nil` unless it accepted or refused the form.
+    /// The server's latest response, if it accepted or refused the form; otherwise `nil`.
     let response: Response?
     /// The earliest time at which the upload may be sent, or the time of its next attempt.
     let notBefore: Date?

@@ -247,7 +247,7 @@ struct DeclaredArgument: Decodable {
 }
 
 extension CommandLineArguments {
-    /// Options of curl of which only the last value counts, in the commands that replace curl.
+    /// The options of curl that may be repeated in the commands that replace curl. Only the last value counts.
     private static let lastCounts: Set<Substring> = [
         "-X", "--request", "-u", "--user", "-m", "--max-time", "-x", "--proxy", "--limit-rate", "--retry",
         "--connect-timeout", "--cacert", "--cert", "--key",

@@ -78,7 +78,7 @@ final class ArrivingFormChecker: Sendable {
     /// The number of bytes that the form has before the body.
     private let skipped: Int64
 
-    /// - Parameter frame: Makes a form of a body that is not one; `nil` if the body already is a form.
+    /// - Parameter frame: Turns a body with a single file into a form; `nil` if the body already is a form.
     /// - Throws: ``UploadProblem`` if the rules do not allow the file in a body that is not a form.
     init(parser: CheckedFormParser, frame: FramedBody?) throws {
         self.parser = Mutex(parser)

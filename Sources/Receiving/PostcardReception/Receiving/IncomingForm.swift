@@ -60,7 +60,7 @@ final class IncomingForm {
     private var digestCheck: DigestCheck?
 
     /// - Parameters:
-    ///   - frame: Makes a form of a body that is not one; `nil` if the body already is a form.
+    ///   - frame: Turns a body with a single file into a form; `nil` if the body already is a form.
     ///   - digestCheck: Compares the body with its digests; `nil` if there is nothing to compare.
     ///   - shares: Limits the memory for the parts, in total and for the client of the connection.
     ///   - observer: Observes the parts.

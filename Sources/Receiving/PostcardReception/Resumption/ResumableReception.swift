@@ -126,7 +126,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         let fileParameters: String?
     }
 
-    /// - Returns: `nil` if no unfinished upload can be added, and the request contains the whole form.
+    /// Creates an unfinished upload. If none can be added, returns `nil` for a request with the whole form, or throws.
     private func create(
         _ append: AppendRequest, _ known: KnownForm, _ checker: ArrivingFormChecker,
         by request: IncomingRequest, from peer: PeerAddress?

@@ -186,7 +186,7 @@ package final class ShareAccount: Sendable {
         return grant.map { (Hold(self, resource, $0.number, peer), $0.amount) }
     }
 
-    /// - Parameter channel: The closed connection, retained so that no other connection has the same identifier.
+    /// Ends the wait of a closed connection. `channel` is retained so that no other channel gets its identifier.
     private func closed(_ channel: any Channel) {
         let ticket = state.withLock { $0.connections.removeValue(forKey: ObjectIdentifier(channel)) }
         if let ticket { leave(ticket) }

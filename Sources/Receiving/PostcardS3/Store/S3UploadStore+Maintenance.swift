@@ -173,7 +173,7 @@ extension S3UploadStore {
         }
     }
 
-    /// Removes files without a listed record, unless a committed record contains them.
+    /// Removes the files of an upload whose record is not listed. Keeps the files if the upload was committed.
     private func removeOrphans(_ files: [String], of random: Substring) async throws {
         if let file = files.first, let key = try await objects.head(file)?.metadata["key"],
             case .taken(let entry) = try await keys.current(key), entry.id.randomText == random

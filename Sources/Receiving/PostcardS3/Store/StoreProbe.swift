@@ -70,8 +70,8 @@ struct StoreProbe: Sendable {
         }
     }
 
-    /// Checks that the store refuses old signatures, so that a receiver that was stopped for a day cannot make a record
-    /// of swept files. If the store accepts them, only the receiver's own clock prevents such a record.
+    /// Logs a warning if the store accepts old signatures. If a receiver is then stopped for a day during a commit,
+    /// only its own clock prevents a record whose files were already removed.
     private func checkExpiry() async throws {
         guard try await !objects.isRefusedIfSigned(at: objects.bucket.clock() - 3600) else { return }
         logger.warning(

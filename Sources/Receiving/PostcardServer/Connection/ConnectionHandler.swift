@@ -22,9 +22,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// Whether the channel is an HTTP/2 stream, which has a single request and no `Connection` header.
     var isStream = false
 
-    /// The time since which the client has sent nothing, moved forward by the time in which the server did not read.
+    /// The start of the client's current silence, moved forward by each pause in which the server did not read.
     var quietSince = NIODeadline.distantPast
-    /// The time since which the server has not read; `nil` while the server waits for the client.
+    /// The time at which the server stopped reading; `nil` while the server waits for the client.
     var pausedSince: NIODeadline?
     var silenceCheck: Scheduled<Void>?
     /// The number of complete responses whose ends are not in the socket yet.

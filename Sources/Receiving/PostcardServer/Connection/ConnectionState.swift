@@ -34,7 +34,7 @@ struct ConnectionState {
         fileprivate let hasLength: Bool
         fileprivate var bytes: Int64 = 0
 
-        /// The number of dropped bytes that extend the time by a second.
+        /// The number of dropped bytes for which ``time(_:)`` adds a second.
         private static let bytesPerSecond = 100_000_000.0
         private static let maximumTimeouts = 5
 

@@ -65,7 +65,7 @@ struct ResponseProgress {
     }
 }
 
-/// How long a client has not read a response that is not completely in the socket.
+/// How long a client has read nothing while part of its response waits for space in the socket.
 struct ResponseStall {
     /// How long no part of the response has reached the socket.
     let response: Duration

@@ -60,8 +60,8 @@ package struct Routes<Context: RequestContext> {
     }
 }
 
-/// The app's handler for stored forms, called before the response. The request and the context are those of the form's
-/// last bytes. The handler returns the app's own answer, or `nil` to respond with the record.
+/// The app's handler for stored forms, called before the response. The handler gets the request that completed the
+/// form, and its context. The handler returns the app's own answer, or `nil` to respond with the record.
 package typealias StoredFormHandler<Context> =
     @Sendable (CommittedUpload, Request, Context) async throws -> Response?
 

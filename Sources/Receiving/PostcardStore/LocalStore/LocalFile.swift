@@ -12,7 +12,7 @@ final class LocalFile: StoredFile {
     /// Opens a regular file. Blocks only briefly: see ``DurableFiles/openRegularFile(_:_:)``.
     ///
     /// - Returns: `nil` if no file exists at the path.
-    /// - Throws: `FileError`, also if the file has a second name, because it may then belong to another directory.
+    /// - Throws: `FileError`, also if the file has a second hard link, which may be in another directory.
     init?(_ path: FilePath) throws(FileError) {
         self.path = path
         guard let descriptor = try DurableFiles.openRegularFile(path, .readOnly) else { return nil }

@@ -109,18 +109,18 @@ public struct UnfinishedUploadOptions: Sendable, Hashable {
     /// and its response are removed. Defaults to one day.
     public var lifetime: Duration = .seconds(24 * 60 * 60)
 
-    /// The maximum number of unfinished uploads, of which an address can have the share in `UploadOptions.clientShare`.
-    /// Defaults to 1,000. Further forms are received without resumption, or refused if only their beginning is sent.
+    /// The maximum number of unfinished uploads. Defaults to 1,000. `UploadOptions.clientShare` limits each address.
+    /// Further forms are received without resumption, or refused if only their beginning is sent.
     ///
-    /// An upload is kept until its ``lifetime`` is over, unless a limit is reached. Then only an upload is discarded
-    /// that no request uses, and that is older than its bytes would take at 500 bytes per second. If there are too many
-    /// uploads, the discarded upload is from the address with the most such uploads, or from the new upload's own
+    /// An upload is kept until its ``lifetime`` is over, or until a limit is reached. At a limit, an upload may be
+    /// discarded if no request uses it, and if it is older than its bytes would take at 500 bytes per second. With too
+    /// many uploads, the discarded upload is from the address with the most such uploads, or from the new upload's own
     /// address if no address has more. If there are too many bytes, it is from the new upload's own address.
     public var maximumUnfinished = 1000
 
-    /// The maximum total size of all unfinished uploads, in bytes, of which a client address can use the share in
-    /// `UploadOptions.clientShare`. For that share, the whole length of an upload counts once a request declares it.
-    /// Defaults to 16 GiB, four of the largest forms.
+    /// The maximum total size of all unfinished uploads, in bytes. Defaults to 16 GiB, four of the largest forms.
+    /// `UploadOptions.clientShare` limits each client address. For that limit, the whole length of an upload counts
+    /// once a request declares it.
     public var maximumUnfinishedBytes: Int64 = 16 << 30
 
     /// The maximum number of responses that are kept for clients that missed them. Beyond the maximum, the address with

@@ -22,7 +22,7 @@ public final class UploadLock: Sendable {
         state = Mutex(State(isReserved: isReserved))
     }
 
-    /// Whether no request holds the lock or will soon hold it.
+    /// Whether the lock is free: no request holds it, and the request that creates the upload has released it.
     public var isIdle: Bool { state.withLock { $0.isIdle } }
 
     /// Runs the body if no request holds the lock.

@@ -260,8 +260,8 @@ extension DeliveryMachine {
         return .decide(error, attempt)
     }
 
-    /// Counts a failure by the policy that applies. The resumption policy applies if the server is known to resume
-    /// uploads. It also applies to a form that was too large for one request, unless the server does not resume
+    /// Counts a failure by the retry policy or the resumption policy. The resumption policy applies if the server is
+    /// known to resume uploads. For a form that was too large for one request, it also applies if the server may resume
     /// uploads.
     private mutating func failure(_ error: UploadError, of attempt: UploadAttempt) -> Failure {
         let mayPassInPieces = mayPassInPieces(error, of: attempt)

@@ -200,8 +200,8 @@ extension ResumptionOffer {
         return response.headerFields.interopNumber == number
     }
 
-    /// Whether a response says that the upload is complete, so that nothing can be appended. The status of such a
-    /// response to an append is that of the form (draft-ietf-httpbis-resumable-upload, "Upload Append").
+    /// Whether a response says that the upload is complete, so that nothing can be appended. After an append, its
+    /// status is the result of the whole form (draft-ietf-httpbis-resumable-upload, "Upload Append").
     func isFinal(_ response: UploadResponse) -> Bool {
         response.headerFields.uploadCompleteness(in: version) == true
     }

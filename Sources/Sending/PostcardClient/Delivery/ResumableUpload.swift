@@ -172,7 +172,7 @@ struct ResumableUpload: Sendable {
     }
 
     /// The upload resource that is being used, and the server's offer to resume uploads. `nil` before there is a
-    /// resource, and for the last append: its success is the response to the form, whatever version it names.
+    /// resource, and for the last append, whose successful response may name any draft version.
     private var resourceOfStep: (resource: URL, offer: ResumptionOffer)? {
         switch step {
         case .locating(let offer, let resource), .probing(let offer, let resource, _): (resource.url, offer)

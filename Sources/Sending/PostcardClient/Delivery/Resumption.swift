@@ -239,7 +239,7 @@ struct AppendSize: Sendable, Hashable {
     /// The latest interrupted append; `nil` once the server has reported how many of its bytes arrived.
     private var interrupted: Range<Int64>?
 
-    /// The number of interruptions in a row at one offset of which the server received no bytes.
+    /// The number of appends in a row that were interrupted at the same offset before the server received any bytes.
     private var vainAttempts = 0
 
     /// Whether appends have probably failed because of their size.
@@ -272,9 +272,9 @@ struct AppendSize: Sendable, Hashable {
 
     /// Records the server's offset after an interruption.
     ///
-    /// After one append of which the server has nothing, the next appends are smaller, so that some of their bytes
-    /// arrive. If the append was no larger than the largest cautious size, only a second failure at the same offset
-    /// makes them smaller: the network may have failed by chance.
+    /// If the server received nothing of an append larger than the sizes in ``cautious``, the next appends are smaller,
+    /// so that some bytes arrive. A smaller append may have failed by chance: only a second failure at the same offset
+    /// reduces the size.
     mutating func noteOffset(_ offset: Int64, minimum: Int64) {
         guard let range = interrupted, !range.isEmpty else { return }
         interrupted = nil

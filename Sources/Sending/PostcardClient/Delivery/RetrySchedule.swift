@@ -194,10 +194,10 @@ package enum PossibleDelivery: Sendable, Hashable {
         }
     }
 
-    /// Adds the result of a failed attempt. A lost response stays lost, whatever later failures are.
+    /// Adds the result of a failed attempt. After a lost response, only ``accepted`` changes the delivery.
     ///
     /// - Parameters:
-    ///   - failure: The delivery according to this failure alone.
+    ///   - failure: The delivery in this attempt alone.
     ///   - resource: The upload resource of the attempt, if it is still known.
     mutating func add(_ failure: UploadError.Delivery, resource: URL?) {
         switch (self, failure) {

@@ -247,7 +247,7 @@ extension UploadError {
                 + "upload", .passes, response: response)
     }
 
-    /// The upload resource is gone. The server may have stored its form, so the form is not sent again.
+    /// The upload resource is gone. The server may have stored the form, so the form is not sent again.
     static func goneUnclear(_ refusal: UploadError) -> UploadError {
         let message = refusal.adding("The server no longer has the upload, and may have stored the form.").message
         return UploadError(

@@ -189,8 +189,8 @@ extension UploadError {
     public enum Delivery: String, Sendable, Hashable {
         /// No server has the whole form: it is safe to send the form again.
         case neverArrived = "never-arrived"
-        /// A server has refused the form. Sending the form again is safe, but useless unless the reason for the refusal
-        /// passes.
+        /// A server has refused the form. Sending the form again is safe, but fails until the reason for the refusal is
+        /// gone.
         case refused
         /// The whole form was sent, in this attempt or an earlier one, and it is not known whether the server accepted
         /// it. Either there was no response, or the response says that the server or a proxy does not know: 500, 502,
@@ -264,8 +264,8 @@ extension UploadError {
 }
 
 extension FormSizeLimits {
-    /// Reads a limit in the format of Postcard's server. Returns `nil` unless it is a size limit that a client can
-    /// meet.
+    /// Reads a size limit in the format of Postcard's server. Returns `nil` for any other limit, because the client
+    /// cannot adapt a form to it.
     fileprivate init?(_ limit: JSONValue) {
         guard let name = limit["name"]?.text,
             let value = limit["value"]?.number.flatMap({ Int64(exactly: $0.rounded(.down)) })

@@ -91,8 +91,8 @@ public struct ResumptionPolicy: Sendable {
 struct ResumptionOffer: Sendable, Hashable {
     private(set) var version: ResumptionVersion
     private(set) var limits: UploadLimits
-    /// Whether OPTIONS has offered resumable uploads. A server without OPTIONS gets no creation without content: if it
-    /// does not know the draft, it would take the empty body for a form.
+    /// Whether OPTIONS has offered resumable uploads. If not, the client never creates an upload with an empty request:
+    /// a server that does not know the draft would take the empty body for a form.
     let isListed: Bool
 
     init(version: ResumptionVersion, limits: UploadLimits) {

@@ -10,8 +10,8 @@ import Synchronization
 /// The uploads of a client, of its copies, and of other clients with the same `RateLimit` share the limit. To limit a
 /// single upload, send it with a copy of the client that has its own limit.
 ///
-/// The limit counts the bytes of request bodies, which are sent in bursts of a twentieth of a second. So a waiting
-/// upload does not reach the idle timeout, unless about a thousand uploads share a limit.
+/// The limit counts the bytes of request bodies, which are sent in bursts of a twentieth of a second. A waiting upload
+/// reaches the idle timeout only if about a thousand uploads share a limit.
 public final class RateLimit: Sendable {
     /// The maximum number of bytes sent per second.
     public let bytesPerSecond: Int

@@ -130,8 +130,8 @@ public struct UploadedObject: Sendable {
     /// The key of the object, from the store's response or else from the form; `nil` if neither has it.
     public let key: String?
 
-    /// The identifier of the object's content, without its quotes; `nil` if the store does not return one. With it, a
-    /// server can check whether an object is still the uploaded one.
+    /// The identifier of the object's content, without its quotes; `nil` if the store does not return an identifier. It
+    /// lets a server check whether an object still has the uploaded content.
     public let etag: String?
 
     /// The store's response.

@@ -91,7 +91,7 @@ struct PictureName: Equatable {
     }
 }
 
-/// A type in which an item is offered, such as `public.heic`, with the properties by which the type to load is chosen.
+/// A type that an item is offered in, such as `public.heic`, with the properties for choosing the type to load.
 struct OfferedType: Hashable, Sendable {
     /// The kind of content of a type.
     enum Kind: Sendable {

@@ -121,7 +121,7 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// Throws the task's error since the last call, unless the error may pass by itself, such as that of a full disk.
+    /// Throws the task's error since the last call. Ignores an error that may pass by itself, such as a full disk.
     func checkFailure() throws {
         let (failure, isReplaced) = state.withLock { ($0.failure.take(), $0.isReplaced) }
         if isReplaced { throw UploadQueueError.replaced(session.identifier) }
@@ -149,7 +149,7 @@ final class BackgroundSender: Sendable {
         signal.continuation.yield()
     }
 
-    /// Returns when no round is running and no other round must run at once.
+    /// Waits until no round is running or due at once.
     func rested() async {
         await withCheckedContinuation { continuation in
             let rests = state.withLock { state in

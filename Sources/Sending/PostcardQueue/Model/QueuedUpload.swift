@@ -115,7 +115,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
             case paused
             /// The server accepted the form.
             case done
-            /// The upload failed, and is not sent again unless it is retried.
+            /// The upload failed. Only ``UploadQueue/retry(_:)`` sends it again.
             case failed
             /// The upload was cancelled.
             case cancelled

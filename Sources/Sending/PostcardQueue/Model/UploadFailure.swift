@@ -190,7 +190,7 @@ package enum SessionProblem: Error, Sendable, Hashable {
     case requiresSharedContainer
     /// Another process uses the session.
     case inUse
-    /// The session ended by itself, several times in a row.
+    /// The session ended by itself, several times in a row. The text is the reason.
     case invalid(String)
 }
 

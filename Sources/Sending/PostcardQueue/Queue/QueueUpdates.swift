@@ -83,8 +83,8 @@ extension UploadQueue {
 /// }
 /// ```
 ///
-/// An acknowledged upload is not returned again, even after restarts, unless it is retried and ends once more. An
-/// upload that is not acknowledged stays in the queue with its response, and the next loop returns it again.
+/// An upload that is not acknowledged stays in the queue with its response, and the next loop returns it again. An
+/// acknowledged upload is returned again only if it is retried and ends once more, even after restarts.
 ///
 /// On Linux, uploads that end in another process are returned when this process sends or changes an upload.
 public struct QueueOutcomes: AsyncSequence, Sendable {

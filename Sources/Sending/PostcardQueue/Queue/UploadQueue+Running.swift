@@ -133,8 +133,8 @@ extension UploadQueue {
         await sender?.handleEvents()
     }
 
-    /// Handles the events for which the system woke the app for a session, which is the queue's own or that of an
-    /// extension's run. If an extension's upload must be sent again, the queue's own session sends it.
+    /// Handles the events of a session for which the system woke the app: the queue's own session, or the session of
+    /// an extension. If an extension's upload must be sent again, the queue's own session sends it.
     ///
     /// ```swift
     /// .backgroundTask(.urlSession(matching: { $0.hasPrefix("com.example.pets.share.") })) { identifier in

@@ -256,8 +256,8 @@ public final class UploadQueue: Sendable {
     /// Copying continues when the queue runs the next time, even in another process.
     ///
     /// A queue with a background session hands the upload to the system even if ``run(endsWhenEmpty:)`` does not run,
-    /// such as from an intent or a background task. The system does not suspend the app before the hand-over, unless
-    /// the hand-over takes long.
+    /// such as from an intent or a background task. The system keeps the app running for the hand-over, and suspends
+    /// the app only if the hand-over takes long.
     ///
     /// - Parameters:
     ///   - form: The form. Its files and streams are copied. Parts with a preparation are prepared first, such as

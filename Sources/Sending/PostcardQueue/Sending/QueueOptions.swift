@@ -17,16 +17,16 @@ public struct QueueOptions: Sendable {
     /// being sent, the server is always asked to delete its bytes, whatever the value of `deletesCancelledUploads` is.
     public var resumption: ResumptionPolicy?
 
-    /// Whether the run ends when no upload is left that can be sent. Such a run waits for the next attempts of failed
-    /// uploads, unless ``awaitsRetries`` is `false`, but not for uploads with a later ``UploadConditions/notBefore``.
-    /// Defaults to `false`.
+    /// Whether the run ends when no upload is left that can be sent. Such a run does not wait for uploads with a later
+    /// ``UploadConditions/notBefore``. ``awaitsRetries`` determines whether it waits for the next attempts of failed
+    /// uploads. Defaults to `false`.
     public var endsWhenEmpty: Bool
 
     /// Whether a run that ends when the queue is empty waits for the next attempts of failed uploads. Defaults to
     /// `true`.
     public var awaitsRetries = true
 
-    /// How often the queue checks for changes by other processes. Defaults to 1 second; `nil` if there are no others.
+    /// How often the queue checks for changes by other processes. Defaults to 1 second; `nil` disables the checks.
     public var pollInterval: Duration?
 
     /// Returns the network in use, or `nil` if it is not known yet. The closure is called before each upload. Defaults

@@ -247,7 +247,7 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Removes import folders without an upload that are not in use.
+    /// Removes import folders that have no upload and were last changed before a given time.
     func sweepImports(keeping uploads: Set<UUID>, olderThan limit: Date) {
         for name in (try? imports.names()) ?? [] {
             guard let upload = UUID(uuidString: name), upload.uuidString == name, !uploads.contains(upload),
