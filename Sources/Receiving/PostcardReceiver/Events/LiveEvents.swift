@@ -189,9 +189,7 @@ struct EventStream: Sendable {
         string: ":" + String(repeating: " ", count: 2 << 10) + "\nretry: 2000\n: listening\n\n")
 
     private static var headers: HTTPFields {
-        var headers: HTTPFields = [
-            .contentType: "text/event-stream", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
-        ]
+        var headers = HTTPFields(content: "text/event-stream", cacheControl: "no-store")
         // With this field, nginx and similar proxies forward each event at once.
         if let buffering = HTTPField.Name("X-Accel-Buffering") { headers[buffering] = "no" }
         return headers

@@ -294,8 +294,7 @@ struct RequestReading: Sendable {
 
     private func respond(with value: some Encodable, on connection: UploadConnection?) throws -> Response {
         Response(
-            status: .ok,
-            headers: [.contentType: "application/json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
+            status: .ok, headers: HTTPFields(content: "application/json", cacheControl: "no-store"),
             body: try budget.body(of: ByteBuffer(bytes: try JSONEncoder.forResponses.encode(value)), on: connection))
     }
 }

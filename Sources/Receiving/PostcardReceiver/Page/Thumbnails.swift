@@ -53,12 +53,10 @@ struct Thumbnails: Sendable {
         guard case .picture(let bytes) = entry else {
             throw UploadProblem.noThumbnail
         }
-        return Response(
-            status: .ok,
-            headers: [
-                .contentType: MediaType.jpeg.value, .eTag: tag, .cacheControl: "no-cache",
-                .xContentTypeOptions: "nosniff", .contentSecurityPolicy: "sandbox; default-src 'none'",
-            ], body: try budget.body(of: bytes, on: connection))
+        var headers = HTTPFields(content: MediaType.jpeg.value, cacheControl: "no-cache")
+        headers[.eTag] = tag
+        headers[.contentSecurityPolicy] = "sandbox; default-src 'none'"
+        return Response(status: .ok, headers: headers, body: try budget.body(of: bytes, on: connection))
     }
 
     private func described(_ index: Int, of id: UploadID) async throws -> UploadRecord.File? {

@@ -30,14 +30,10 @@ struct WebPage: Sendable {
         let language =
             request.uri.queryParameters["lang"].flatMap { PageLanguage(rawValue: String($0)) }
             ?? PageLanguage(acceptLanguage: request.headers[.acceptLanguage])
-        var headers: HTTPFields = [
-            .contentType: "text/html; charset=utf-8",
-            .contentLanguage: language.rawValue,
-            .vary: "Accept-Language",
-            .cacheControl: "no-cache",
-            .contentSecurityPolicy: Self.policy,
-            .xContentTypeOptions: "nosniff",
-        ]
+        var headers = HTTPFields(content: "text/html; charset=utf-8", cacheControl: "no-cache")
+        headers[.contentLanguage] = language.rawValue
+        headers[.vary] = "Accept-Language"
+        headers[.contentSecurityPolicy] = Self.policy
         if let referrerPolicy = HTTPField.Name("Referrer-Policy") { headers[referrerPolicy] = "same-origin" }
         return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: pages[language] ?? ByteBuffer()))
     }
@@ -46,8 +42,7 @@ struct WebPage: Sendable {
     static func asset(_ name: String?) throws(UploadProblem) -> Response {
         guard let name, let asset = assets[name] else { throw .pathNotFound }
         return Response(
-            status: .ok,
-            headers: [.contentType: asset.type, .cacheControl: "no-cache", .xContentTypeOptions: "nosniff"],
+            status: .ok, headers: HTTPFields(content: asset.type, cacheControl: "no-cache"),
             body: ResponseBody(byteBuffer: asset.bytes))
     }
 

@@ -189,9 +189,7 @@ extension UploadProblem {
 extension UploadProblem {
     /// The head of the response: `application/problem+json`, and the header fields that its status needs.
     package var head: HTTPResponse {
-        var fields: HTTPFields = [
-            .contentType: "application/problem+json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
-        ]
+        var fields = HTTPFields(content: "application/problem+json", cacheControl: "no-store")
         for field in resumption.fields { fields[field.name] = field.value }
         if status == .methodNotAllowed { fields[.allow] = allowedMethods.joined(separator: ", ") }
         fields[.wwwAuthenticate] = challenge

@@ -43,6 +43,14 @@ package struct FormResponse: Sendable {
     }
 }
 
+extension HTTPFields {
+    /// Makes the header fields of a response with content. Browsers must not guess another type.
+    package init(content type: String, cacheControl: String? = nil) {
+        self = [.contentType: type, .xContentTypeOptions: "nosniff"]
+        self[.cacheControl] = cacheControl
+    }
+}
+
 extension FinalResponse {
     /// Makes the response to a form that became a record.
     ///

@@ -127,9 +127,8 @@ package struct Reception<Store: UploadStore>: Sendable {
         showing received: Received, on connection: (any RequestConnection)?, logger: Logger
     ) async -> FormResponse {
         if let answer = received.answer { return answer }
-        var headers: HTTPFields = [
-            .contentType: "application/json", .location: received.upload.record.url, .xContentTypeOptions: "nosniff",
-        ]
+        var headers = HTTPFields(content: "application/json")
+        headers[.location] = received.upload.record.url
         headers[.reprDigest] = received.digest?.fieldValue
         return FormResponse(
             status: .created, headers: headers, body: await body(of: received, on: connection, logger: logger))

@@ -68,7 +68,7 @@ extension Router {
     }
 }
 
-extension SignedForm: ResponseEncodable {}
+extension PresignedForm: ResponseEncodable {}
 
 /// Responds to requests for forms, and to reports of stored files.
 private struct PresignedFormRoutes: Sendable {

@@ -155,6 +155,6 @@ struct Archive<Store: UploadStore>: Sendable {
     }
 
     private var headers: HTTPFields {
-        [.contentType: "application/json", .cacheControl: "no-cache", .xContentTypeOptions: "nosniff"]
+        HTTPFields(content: "application/json", cacheControl: "no-cache")
     }
 }

@@ -51,15 +51,11 @@ struct FileResponse {
 
     private var headers: HTTPFields {
         let presentation = FilePresentation(file)
-        var headers: HTTPFields = [
-            .contentType: presentation.contentType,
-            .contentDisposition: presentation.contentDisposition,
-            .contentSecurityPolicy: "sandbox; default-src 'none'",
-            .xContentTypeOptions: "nosniff",
-            .acceptRanges: "bytes",
-            .eTag: etag,
-            .cacheControl: "no-cache",
-        ]
+        var headers = HTTPFields(content: presentation.contentType, cacheControl: "no-cache")
+        headers[.contentDisposition] = presentation.contentDisposition
+        headers[.contentSecurityPolicy] = "sandbox; default-src 'none'"
+        headers[.acceptRanges] = "bytes"
+        headers[.eTag] = etag
         headers[.reprDigest] = BodyDigest(hexadecimal: file.sha256)?.fieldValue
         return headers
     }

@@ -4,7 +4,7 @@
 
 import GRDB
 public import HTTPTypes
-public import PostcardClient
+import PostcardClient
 import PostcardFiles
 public import PostcardForm
 public import PostcardFoundation

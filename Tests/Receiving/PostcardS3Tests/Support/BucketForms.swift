@@ -26,17 +26,13 @@ struct BucketForms {
     }
 
     func sign(_ policy: PostPolicy, at date: Date = Date()) async throws -> PresignedForm {
-        let (url, fields, _) = try await connection.signedForm(policy, at: date)
-        guard let url = URL(string: url) else { throw CancellationError() }
-        return PresignedForm(url: url, fields: Dictionary(fields, uniquingKeysWith: { first, _ in first }))
+        try await connection.signedForm(policy, at: date)
     }
 
     func signPut(
         _ key: String = "photos/1", headers: [(String, String)] = [], lifetime: Int = 600, at date: Date = Date()
     ) async throws -> PresignedForm {
-        let (url, _) = try await connection.signedPut(key, headers: headers, lifetime: lifetime, at: date)
-        guard let url = URL(string: url) else { throw CancellationError() }
-        return PresignedForm(putting: url, headerFields: Dictionary(headers, uniquingKeysWith: { first, _ in first }))
+        try await connection.signedPut(key, headers: headers, lifetime: lifetime, at: date)
     }
 
     /// The content of an object, and its type.
