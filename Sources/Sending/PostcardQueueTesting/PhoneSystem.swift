@@ -15,7 +15,7 @@ final class PhoneSystem: Sendable {
         let isDiscretionary: Bool
         /// Whether the system has begun to send the upload.
         var hasBegun = false
-        /// The events to report once the app runs, for an upload for which the server requests credentials.
+        /// The events to report once the app runs, if the server has requested credentials for the upload.
         var challenge: [AttemptEvent] = []
 
         init(_ transfer: Transfer, _ sent: SentUpload, isDiscretionary: Bool) {

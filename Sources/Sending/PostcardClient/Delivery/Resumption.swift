@@ -96,7 +96,7 @@ struct Resumption: Sendable {
 
     var resource: Resource? { if case .keeping(let resource, _) = server { resource } else { nil } }
 
-    /// Whether a server may have the form, and only its upload resource knows whether it does.
+    /// Whether the form may have arrived, so that the upload resource must be asked before the form is sent again.
     var mustResume: Bool { isUnclear && resource != nil }
 
     /// The server's offer to resume uploads, if it is known.

@@ -210,7 +210,7 @@ package enum PossibleDelivery: Sendable, Hashable {
         }
     }
 
-    /// Records that an upload resource lacks some of the form. If the form was sent to that resource, no server has it.
+    /// Records that an upload resource lacks some of the form. A form that was sent there is then on no server.
     mutating func ruleOut(_ resource: URL) {
         if self == .responseLost(resource: resource) { self = .neverArrived }
     }

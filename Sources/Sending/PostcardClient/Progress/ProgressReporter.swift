@@ -18,7 +18,7 @@ final class ProgressReporter: Sendable {
         var body: UploadBody?
         /// The ranges of the parts' contents in the body; `nil` if they become known only while the body is read.
         var contentRanges: [Range<Int64>]?
-        /// The largest number of bytes of the body sent in the attempt. It stays when a redirect sends the form again.
+        /// The largest number of body bytes sent in the attempt. It does not fall if a redirect sends the form again.
         var bytesSent: Int64 = -1
         var hasSentAll = false
         var endedParts = 0

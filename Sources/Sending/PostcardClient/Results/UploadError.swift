@@ -224,8 +224,8 @@ extension UploadResponse {
 }
 
 extension UploadError.Code {
-    /// The delivery of the form according to the code alone: the worst case, if the whole form may have been sent. Code
-    /// that knows more corrects this value.
+    /// The delivery of the form according to the error code alone. It assumes the worst: that the whole form may have
+    /// been sent. Callers that know more correct this value.
     var usualDelivery: UploadError.Delivery {
         switch self {
         case .refused: .refused

@@ -259,7 +259,7 @@ extension PictureHead {
     }
 
     /// The number of bytes to read for the header of a segment or chunk, which is more than any header has. Bytes
-    /// between them are skipped in steps of this size.
+    /// between segments are skipped in steps of this size.
     private static let headerBytes = 64
 
     private mutating func setOrientation(

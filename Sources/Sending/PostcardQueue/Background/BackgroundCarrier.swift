@@ -33,7 +33,7 @@ struct BackgroundCarrier: AttemptCarrier {
         }
     }
 
-    /// Makes new header fields for an attempt that was handed to the system before its time and begins now. Returns
+    /// Makes new header fields for an attempt that was handed to the system before it was due, and begins now. Returns
     /// `nil` if the app has no closure for header fields.
     private static func freshFields(
         of attempt: AttemptID, _ session: BackgroundSession, _ store: QueueStore
@@ -129,7 +129,7 @@ struct BackgroundCarrier: AttemptCarrier {
         let form = try await NewForm(writing: layout, request, address, in: store.directory)
         do {
             let isReplaced = try store.database.write { try $0.replaceForm(of: row, with: form) }
-            // If the form was not replaced, the upload was changed in the meantime.
+            // Removes the old body, or the new one if the upload was changed in the meantime.
             store.directory.removeBody(isReplaced ? row.uuid : form.uuid)
             return true
         } catch {
@@ -264,7 +264,7 @@ extension Database {
         return true
     }
 
-    /// The identifiers of the sessions that have the given upload, or without an upload, of all sessions that have any.
+    /// The identifiers of the sessions that have the given upload. If `id` is `nil`, of all sessions that have uploads.
     ///
     /// - Parameter holdsBack: Whether to include sessions with later uploads of the same group, which were handed to
     ///   the system before they are due.

@@ -236,9 +236,9 @@ final class BackgroundSender: Sendable {
         for await _ in signal.stream {
             roundBegins()
             defer { roundEnds() }
-            // The last signal may still be in the stream.
+            // After another queue has taken the session, a last signal may still be in the stream.
             if state.withLock({ $0.isReplaced }) { break }
-            // Progress alone writes nothing, so it needs no activity, which would be an assertion in another process.
+            // Progress alone writes nothing to disk, so the system need not be asked to keep the app running.
             if opened != nil, state.withLock({ $0.inbox.hasOnlyProgress }) {
                 if let end = await playRound(&opened) {
                     leaving = end

@@ -158,8 +158,8 @@ public final class UploadQueue: Sendable {
         }
     }
 
-    /// Whether the system may send uploads of every queue, even of a queue without a session: an extension may enqueue
-    /// uploads for the app's session.
+    /// Whether the system may send uploads of any queue. This includes a queue without a session, because an extension
+    /// may enqueue uploads for the app's session.
     private static var systemSends: Bool {
         #if canImport(Darwin)
         true
@@ -243,7 +243,7 @@ public final class UploadQueue: Sendable {
         let sessions = try await work { store throws(UploadQueueError) in
             try store.database.read { try $0.sessions() }
         }
-        // A session for all runs of an extension is left alone, because the extension could not use it otherwise.
+        // A session that an extension uses in all its runs is skipped. Otherwise the extension could not use it.
         for identifier in sessions.sorted() where BackgroundSession.isOfOneRun(identifier) {
             settler(of: identifier)?.start()
         }

@@ -87,7 +87,7 @@ extension RetryPolicy {
 }
 
 extension AttemptEnd {
-    /// Whether the server has accepted the form although the system reports an error in addition to the response.
+    /// Whether the server has accepted the form, in spite of an error that the system reports with the response.
     ///
     /// The system's process stores the response among the app's files. On a locked device (`NSFileProtectionComplete`)
     /// this fails, and the system reports EPERM in `NSPOSIXErrorDomain` although the form arrived.

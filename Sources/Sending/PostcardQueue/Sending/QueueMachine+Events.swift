@@ -74,7 +74,7 @@ extension QueueMachine {
         /// - Parameter uploads: The uploads of the attempts, as far as they are known.
         case cancel([AttemptID], of: [QueuedUpload.ID])
         case read
-        /// Mark uploads as being sent. The marks are on disk before any attempt begins, for later attempts.
+        /// Mark uploads as being sent. The marks are on disk before any of their attempts begins.
         case claim(Claim)
         case begin(UploadRow)
         case list

@@ -307,7 +307,7 @@ extension Database {
         }
     }
 
-    /// Records the resume data that an attempt has used and left. The system can use resume data only once.
+    /// Removes the resume data that an attempt has used up, and stores the resume data for the next attempt.
     func noteResumption(
         after attempt: QueueMachine.EndedAttempt, _ settlement: Settlement, of id: QueuedUpload.ID
     ) throws {
