@@ -35,7 +35,7 @@ struct DeliveryMachine: Sendable {
         let attempt: UploadAttempt
         var reason: RetrySchedule.Failure
         let schedule: RetrySchedule
-        /// The failures of the upload that the schedule counts.
+        /// The failures so far, as the schedule counts them.
         let history: RetrySchedule.History
     }
 

@@ -97,7 +97,7 @@ package struct RetrySchedule: Sendable {
     ///
     /// - Parameters:
     ///   - failure: The latest failure.
-    ///   - history: The attempts so far, to which the failure was added.
+    ///   - history: The attempts so far, including this failure.
     ///   - elapsed: How long the upload has taken so far.
     ///   - generator: The random number generator for delays.
     package func next(

@@ -73,8 +73,8 @@ final class ProgressReporter: Sendable {
         state.withLock { state in
             guard let body = state.body else { return }
             let start = sent.layout.start
-            // The first request of a resumable upload may have none of the form's bytes, and an append without bytes
-            // sent is no progress.
+            // Zero bytes are reported only at the start of the form. For a request without content, and for an append
+            // of later bytes, they are no progress.
             if sent.layout.isSlice, bytes == 0, start > 0 || sent.contentLength == 0 { return }
             let bytesSent = start + bytes
             let hasSentAll = body.knownLength.map { bytesSent >= $0 } ?? false

@@ -96,8 +96,8 @@ public struct UploadError: PostcardError {
     /// The phase in which the upload timed out; `nil` if it did not time out.
     public let phase: Phase?
 
-    /// The error of the layer below, if there is one. If the server refused the form as too large and the form could
-    /// not be made smaller, it is the error of making the form smaller.
+    /// The error of the layer below, if there is one. If the form was refused as too large and making it smaller
+    /// failed, this is the error of making it smaller.
     public internal(set) var underlyingError: (any Error)?
 
     /// The number of attempts made, including this one.

@@ -10,7 +10,7 @@ public struct NetworkOptions: Sendable {
     /// The maximum speed of all uploads of this client and its copies together. Defaults to `nil`, no limit.
     public var rateLimit: RateLimit?
 
-    /// The size in bytes above which the client asks the server whether it wants a body before sending the body.
+    /// The largest body, in bytes, that the client sends without first asking the server whether it wants the body.
     /// Defaults to `nil`: the client never asks. A body of unknown length counts as larger.
     ///
     /// If the server refuses the request because of its head, such as for missing authorization, the body is not sent.
@@ -54,8 +54,8 @@ public struct NetworkOptions: Sendable {
 /// `Idempotency-Key`. Interceptors are not called for such a request. A redirect from `https` to `http` is not
 /// followed.
 public enum RedirectPolicy: Sendable, Hashable {
-    /// No redirect is followed. Every redirect fails the upload as refused, although after a 303 the server has the
-    /// form.
+    /// No redirect is followed: every redirect fails the upload as refused. This includes a 303, which means that the
+    /// server has the form.
     case never
     /// At most this many redirects in a row are followed.
     case follow(maximum: Int)

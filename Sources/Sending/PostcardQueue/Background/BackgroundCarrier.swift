@@ -212,7 +212,7 @@ private struct ClosureError: Error, CustomStringConvertible {
 
 /// Changes the rows of uploads that a background session sends. Each method is called within one database write.
 extension Database {
-    /// Marks uploads as handed to a background session, even those that are due later, for which the system waits.
+    /// Marks uploads as handed to a background session, even those that are due later. The system waits until then.
     ///
     /// - Parameter ids: The uploads from ``transfersToClaim(_:for:at:)``.
     /// - Returns: The uploads that could still be marked and can be read, in the same order.

@@ -127,7 +127,7 @@ extension QueueMachine {
 
 /// The types of the machine's state.
 extension QueueMachine {
-    /// The carrier of attempts, as far as this process knows it.
+    /// The state of the connection to the carrier of attempts.
     struct Session {
         enum Connection {
             case disconnected
@@ -193,7 +193,7 @@ extension QueueMachine {
         }
     }
 
-    /// The state of a round, which decides which result the machine waits for.
+    /// The state of a round: the action whose result the machine waits for.
     enum State {
         case resting
         case connecting

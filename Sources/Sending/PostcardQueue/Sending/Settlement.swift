@@ -11,7 +11,7 @@ enum Settlement: Sendable, Equatable {
     /// The form is sent again.
     ///
     /// - Parameters:
-    ///   - count: The kind under which the attempt is counted.
+    ///   - count: The way to count the attempt.
     ///   - mayHaveArrived: Whether the attempt may have delivered the form.
     case delay(until: Date, because: QueuedUpload.Failure, as: AttemptCount, mayHaveArrived: Bool)
     /// The upload has failed.
@@ -183,7 +183,7 @@ extension Database {
         }
     }
 
-    /// Marks an upload as being sent that was handed to the system before it was due.
+    /// Records that the sending of an upload has begun. The upload was handed to the system before it was due.
     func beginTransfer(of id: QueuedUpload.ID) throws {
         try execute(
             sql: """

@@ -57,7 +57,7 @@ extension Database {
     /// Delays an upload after an attempt.
     ///
     /// - Parameters:
-    ///   - count: The kind under which the attempt is counted.
+    ///   - count: The way to count the attempt.
     ///   - mayHaveArrived: Whether the attempt may have delivered the form.
     func delayUpload(
         _ id: QueuedUpload.ID, until due: Date, because failure: QueuedUpload.Failure, as count: AttemptCount,
