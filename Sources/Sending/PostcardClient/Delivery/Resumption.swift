@@ -232,8 +232,8 @@ struct AppendSize: Sendable, Hashable {
     /// The largest append to try, in bytes; `nil` if none has failed yet.
     private(set) var maximum: Int64?
 
-    /// The append size in bytes that succeeded after larger appends had failed, for other uploads; `nil` if there is
-    /// none.
+    /// The append size in bytes that succeeded after larger appends had failed. Other uploads begin with this size.
+    /// `nil` if there is none.
     private(set) var passed: Int64?
 
     /// The latest interrupted append; `nil` once the server has reported how many of its bytes arrived.

@@ -64,7 +64,7 @@ private struct ImageIOPicture: DecodedPicture {
         self.longerEdge = longerEdge
     }
 
-    /// The size in bytes of the headers and the color profile of most cameras.
+    /// The usual size of a camera's headers and color profile, in bytes.
     let fixedBytes: Int64 = 1200
 
     mutating func encode(_ encoding: PictureFit.Encoding) throws -> EncodedPicture {

@@ -79,8 +79,8 @@ extension Interruption {
 }
 
 extension RetryPolicy {
-    /// The failure of uploads that an earlier process was sending when it ended, if the policy forbids sending a form
-    /// again that may have arrived; `nil` if they are sent again.
+    /// The failure for uploads that an earlier process was still sending when it ended: their forms may have arrived.
+    /// `nil` if the policy allows sending such a form again.
     var unclearFailure: QueuedUpload.Failure? {
         repeatsUnclear ? nil : .unclear(after: Interruption.lost.failure)
     }
