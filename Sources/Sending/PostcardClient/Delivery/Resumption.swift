@@ -272,9 +272,9 @@ struct AppendSize: Sendable, Hashable {
 
     /// Records the server's offset after an interruption.
     ///
-    /// If the server received nothing of an append larger than the sizes in ``cautious``, the next appends are smaller,
-    /// so that some bytes arrive. A smaller append may have failed by chance: only a second failure at the same offset
-    /// reduces the size.
+    /// If the server received nothing of an append above the range ``cautious``, the next appends are smaller, so that
+    /// some bytes arrive. A smaller append may have failed by chance: only a second failure at the same offset reduces
+    /// the size.
     mutating func noteOffset(_ offset: Int64, minimum: Int64) {
         guard let range = interrupted, !range.isEmpty else { return }
         interrupted = nil

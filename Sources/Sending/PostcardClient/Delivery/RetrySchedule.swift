@@ -65,7 +65,7 @@ package struct RetrySchedule: Sendable {
         package var error: UploadError
         /// The decision of the interceptors.
         var wish = UploadDecision.passOn
-        /// Whether the form can be sent again, because it has no stream that can be read only once.
+        /// Whether the form can be sent again. It is `false` if the form has a stream that can be read only once.
         var isReplayable = true
         /// The delay that the server requested.
         fileprivate let retryAfter: Duration?

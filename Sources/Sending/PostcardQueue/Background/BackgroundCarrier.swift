@@ -53,7 +53,7 @@ struct BackgroundCarrier: AttemptCarrier {
 
     func takeEvents() -> [AttemptEvent] { sender.takeEvents() }
 
-    /// Marks uploads as being sent, even those that are due later, because the system waits for their time.
+    /// Marks uploads as being sent, even those that are due later. The system waits until they are due.
     func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?) {
         if sender.isProcessSending { return ([], nil) }
         while true {
@@ -266,8 +266,8 @@ extension Database {
 
     /// The identifiers of the sessions that have the given upload. If `id` is `nil`, of all sessions that have uploads.
     ///
-    /// - Parameter holdsBack: Whether to include sessions with later uploads of the same group, which were handed to
-    ///   the system before they are due.
+    /// - Parameter holdsBack: Whether to include the sessions that got later uploads of the same group before they were
+    ///   due.
     func sessions(of id: QueuedUpload.ID? = nil, holdingBack holdsBack: Bool = false) throws -> Set<String> {
         let values = try DatabaseValue.fetchAll(
             self,

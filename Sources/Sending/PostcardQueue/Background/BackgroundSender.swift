@@ -349,7 +349,7 @@ final class BackgroundSender: Sendable {
     /// Stores an error for ``checkFailure()``.
     private func note(_ error: any Error) {
         state.withLock { $0.failure = error }
-        // An error that may pass occurs again in the next round, so it must not cause that round.
+        // An error that may pass must not cause another round, in which it would occur again.
         if (error as? UploadQueueError)?.mayPass != true { opening.changes.notify() }
     }
 

@@ -96,8 +96,8 @@ extension QueueMachine {
     struct Claim: Sendable, Equatable {
         /// The maximum number of uploads.
         let count: Int
-        /// The maximum number of uploads that the carrier may get before they are due, so that they do not delay other
-        /// uploads. Only the system accepts such uploads.
+        /// The maximum number of uploads to give to the carrier before they are due. The limit keeps them from delaying
+        /// other uploads. Only the system accepts such uploads.
         let later: Int
         /// The uploads to leave unmarked even if they are due.
         let excluded: Set<QueuedUpload.ID>

@@ -117,8 +117,8 @@ extension QueueMachine.Rules {
                     until: now.addingTimeInterval(delay / .seconds(1)), because: QueuedUpload.Failure(error),
                     as: .failure(conflicts: history.conflicts), mayHaveArrived: mayHaveArrived)
             case .fail(let error) where error.response != nil && error.outlook == nil && row.resumeData != nil:
-                // After a pause, the server may refuse the rest of a form whose beginning it has lost, and not the form
-                // itself. So the next attempt sends the whole form.
+                // After a pause, the refusal may concern only the rest of the form, because the server has lost its
+                // beginning. So the next attempt sends the whole form.
                 return .delay(
                     until: now, because: QueuedUpload.Failure(error), as: .nothing,
                     mayHaveArrived: mayHaveArrived || delivery.mayHaveArrived)

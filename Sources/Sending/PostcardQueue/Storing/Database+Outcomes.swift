@@ -300,7 +300,7 @@ extension Database {
         return expires.flatMap(Double.fromDatabaseValue).map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Fails the uploads that have expired, even those that are being sent, whose attempts are then cancelled.
+    /// Fails the uploads that have expired. If one of them is being sent, its attempt is then cancelled.
     func failExpiredUploads(at now: Date) throws {
         let failure = QueuedUpload.Failure.expired
         let expired = try QueuedUpload.ID.fetchAll(
