@@ -185,8 +185,8 @@ package enum PossibleDelivery: Sendable, Hashable {
     /// A server has accepted the form.
     case accepted
 
-    /// Whether a server may have accepted the form and may recognize its `Idempotency-Key`. Then a success counts even
-    /// if the form was not sent to its end again, and a 409 may mean that the server is still processing the form.
+    /// Whether a server may have accepted the form and may recognize its `Idempotency-Key`. If so, a success counts
+    /// even before the whole form was sent again, and a 409 may mean that the server is still processing the form.
     package var mayHaveArrived: Bool {
         switch self {
         case .neverArrived, .refused: false

@@ -11,7 +11,7 @@ final class ContentDigests: Sendable {
     private let state = Mutex(State())
 
     fileprivate struct State {
-        /// The number of the latest reader.
+        /// The number that identifies the latest reader.
         var reader = 0
         var progress = Progress.reading(Content())
         /// The size and digest of each part that was hashed to its end.

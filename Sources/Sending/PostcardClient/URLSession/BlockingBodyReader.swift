@@ -46,7 +46,7 @@ final class BlockingBodyReader: Sendable {
         state = Mutex(State(reader: Held(reader: try body.reader())))
     }
 
-    /// The error of reading the body; `nil` if there is none.
+    /// The error that reading the body failed with; `nil` if there is none.
     var failure: (any Error)? {
         state.withLock { if case .ended(let error) = $0.activity { error } else { nil } }
     }

@@ -79,7 +79,7 @@ final class BackgroundSender: Sendable {
         signalRound()
     }
 
-    /// Hands newly enqueued uploads to the service. Asks the system not to suspend the app before this.
+    /// Hands newly enqueued uploads to the service. Until then, asks the system not to suspend the app.
     func handOverSoon() {
         let grant = opening.activity.begin()
         let isOpen = state.withLock { state in
@@ -121,7 +121,7 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// Throws the task's error since the last call. Ignores an error that may pass by itself, such as a full disk.
+    /// Throws the error that was stored since the last call. Ignores an error that may pass, such as a full disk.
     func checkFailure() throws {
         let (failure, isReplaced) = state.withLock { ($0.failure.take(), $0.isReplaced) }
         if isReplaced { throw UploadQueueError.replaced(session.identifier) }
