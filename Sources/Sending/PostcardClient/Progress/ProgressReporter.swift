@@ -132,7 +132,7 @@ extension ProgressReporter.State {
 
     /// Counts the parts that were sent to their end.
     ///
-    /// - Returns: Whether more parts have ended than at the previous report.
+    /// - Returns: Whether more parts have ended than at the previous call.
     fileprivate mutating func countEndedParts(_ progress: UploadProgress) -> Bool {
         let before = endedParts
         while endedParts < progress.contentRanges.count, progress.hasEnded(endedParts) { endedParts += 1 }

@@ -30,10 +30,10 @@ public struct NetworkOptions: Sendable {
     /// Whether an upload continues for about half a minute after the user leaves the app, which is as long as the
     /// system allows. Defaults to `false`: the system suspends the app after a few seconds, and the connection is lost.
     ///
-    /// This half minute includes the preparation of a form and the delays between attempts. A longer upload is suspended with
-    /// the app, and its connection is lost when the app runs again. So set ``UploadClient/retryPolicy`` too, or use a
-    /// queue with a background session, such as `UploadQueue` of `PostcardQueue`. This option has no effect on systems
-    /// that do not suspend apps, such as macOS and Linux.
+    /// This half minute includes the preparation of a form and the delays between attempts. A longer upload is
+    /// suspended with the app, and its connection is lost when the app runs again. So set ``UploadClient/retryPolicy``
+    /// too, or use a queue with a background session, such as `UploadQueue` of `PostcardQueue`. This option has no
+    /// effect on systems that do not suspend apps, such as macOS and Linux.
     public var continuesInBackground = false
 
     /// Asks the system not to suspend the app.
