@@ -95,7 +95,7 @@ public struct AsyncHTTPTransport: UploadTransport {
             HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: configuration), requests)
     }
 
-    /// The HTTP client, shut down when the last copy of the transport is gone.
+    /// Owns the HTTP client, and shuts it down when the last copy of the transport is gone.
     private final class Connections: Sendable {
         let client: HTTPClient
         /// The requests in progress. The handler of each connection finds its own request here.

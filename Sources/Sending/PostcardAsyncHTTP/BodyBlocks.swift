@@ -5,7 +5,7 @@ import Synchronization
 /// Some consecutive bytes of a body.
 struct BodyBlock: Sendable {
     let bytes: ByteBuffer
-    /// The offset in the body of the end of the block.
+    /// The end of the block, as an offset in the body.
     let end: Int64
     /// Whether the block is known to be the last.
     let isLast: Bool
@@ -69,7 +69,7 @@ final class BodyBlocks: Sendable {
         }
     }
 
-    /// Waits until the first block, if there is one, is taken.
+    /// Waits until the connection has taken the first block, if there is one.
     ///
     /// - Returns: Whether more blocks are needed.
     func waitUntilTaken() async -> Bool {
@@ -117,7 +117,7 @@ final class BodyBlocks: Sendable {
         case broken
     }
 
-    /// Takes the next block. If the block was not read yet, the closure is called once it was.
+    /// Takes the next block. If it was not read yet, returns `later`, and calls the closure once it was read.
     func take(orCall wake: @escaping @Sendable () -> Void) -> Next {
         let (next, reader) = state.withLock { state -> (Next, CheckedContinuation<Bool, Never>?) in
             switch state {
@@ -151,7 +151,7 @@ final class BodyBlocks: Sendable {
         }
     }
 
-    /// The error of reading the body.
+    /// The error that reading the body failed with; `nil` if there is none.
     var failure: (any Error)? {
         state.withLock { if case .failed(let error) = $0 { error } else { nil } }
     }
@@ -230,7 +230,7 @@ struct BodySource {
 
     /// Reads until the body ends or the blocks are closed.
     ///
-    /// - Throws: The error of reading the body, with which the blocks are finished too.
+    /// - Throws: The error that reading the body failed with. The blocks end with the same error.
     mutating func feed(_ blocks: BodyBlocks) async throws {
         do {
             guard await blocks.waitUntilTaken() else { return }

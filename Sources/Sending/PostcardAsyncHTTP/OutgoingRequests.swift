@@ -52,7 +52,7 @@ final class OutgoingRequests: Sendable {
         state.withLock { $0.requests[number] = nil }
     }
 
-    /// The request that a header belongs to.
+    /// The result of looking for the request that a header belongs to.
     enum Marking {
         /// The header has no identifying field: the request was not made by this transport.
         case none

@@ -13,8 +13,8 @@ import Network
 
 extension UploadError {
     /// Converts an error of AsyncHTTPClient or the layers below it to an upload's error. A `FormError`, a
-    /// `CancellationError` and an ``UploadError`` are returned unchanged. This method gets no errors of the form's own
-    /// streams.
+    /// `CancellationError` and an ``UploadError`` are returned unchanged. Errors of the form's own
+    /// streams are never passed to this method.
     ///
     /// - Parameter isBegun: Whether bytes of the request were sent. If so, a missing network means a lost connection;
     ///   if not, it means that connecting failed.
@@ -54,7 +54,7 @@ extension UploadError {
         }
     }
 
-    /// Converts an error of TLS. Its reason has a few words. The underlying error has BoringSSL's full text.
+    /// Converts a TLS error. The message has a short reason, and the underlying error has BoringSSL's full text.
     private static func mappingTLS(_ error: any Error, of url: URL) -> UploadError {
         let reason = "\(error)"
         if reason.contains("CERTIFICATE_VERIFY_FAILED") {
@@ -122,7 +122,7 @@ extension UploadError {
 }
 
 extension NIOSSLError {
-    /// Whether the error means a lost connection, and not a refused encryption.
+    /// Whether the error means that the connection was lost, rather than that encryption was refused.
     fileprivate var isLoss: Bool {
         self == .uncleanShutdown || self == .handshakeFailed(.sslError([.eofDuringHandshake]))
     }

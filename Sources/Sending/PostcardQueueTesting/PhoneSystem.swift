@@ -15,7 +15,7 @@ final class PhoneSystem: Sendable {
         let isDiscretionary: Bool
         /// Whether the system has begun to send the upload.
         var hasBegun = false
-        /// The events to report once the app runs, for an upload for which the server requests credentials.
+        /// The events to report once the app runs, if the server has requested credentials for the upload.
         var challenge: [AttemptEvent] = []
 
         init(_ transfer: Transfer, _ sent: SentUpload, isDiscretionary: Bool) {
@@ -227,7 +227,7 @@ final class PhoneSystem: Sendable {
                     upload.sent.method, upload.sent.url, fields, upload.sent.body, reportingTo: reporter)
                 change(id, of: identifier) { $0.sent = sent }
             }
-            // The answer determines the number of bytes that arrive.
+            // One byte shows that sending has begun. The answer decides how many bytes arrive.
             report(.sent(id, bytes: 1), of: identifier)
         }
     }

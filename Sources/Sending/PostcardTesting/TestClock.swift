@@ -161,7 +161,7 @@ public final class TestClock: Clock, Sendable {
     }
 
     /// Advances the clock until the next sleeper is due, and wakes that sleeper. Returns `false` if the clock has
-    /// reached `end` without one.
+    /// reached `end` first.
     private func step(to end: Duration) -> Bool {
         let sleeper = change { state -> Sleeper? in
             guard let number = state.due(at: end) else {

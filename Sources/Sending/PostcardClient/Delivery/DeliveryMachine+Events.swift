@@ -23,7 +23,7 @@ extension DeliveryMachine {
         ///
         /// - Parameters:
         ///   - limits: The size limits for the prepared parts.
-        ///   - refusal: The refusal of a larger form, if there was one.
+        ///   - refusal: The server's refusal of an earlier, larger form; `nil` if there was none.
         case prepare(within: FormSizeLimits, after: UploadError?)
         /// Let the interceptors adapt the request of an attempt.
         case adapt(UploadRequest, attempt: Int)

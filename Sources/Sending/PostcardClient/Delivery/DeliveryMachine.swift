@@ -35,7 +35,7 @@ struct DeliveryMachine: Sendable {
         let attempt: UploadAttempt
         var reason: RetrySchedule.Failure
         let schedule: RetrySchedule
-        /// The failures of the upload that the schedule counts.
+        /// The failures so far, as the schedule counts them.
         let history: RetrySchedule.History
     }
 
@@ -54,11 +54,11 @@ struct DeliveryMachine: Sendable {
     /// The request of the latest attempt.
     private var adapted: UploadRequest?
 
-    /// Whether the server may resume uploads although it has not said so in this attempt. Either the server was busy
-    /// when the client asked, or the request that begins a resumable upload was lost.
+    /// Whether this attempt has left it open if the server resumes uploads. Either the server was busy when the client
+    /// asked, or the request that begins a resumable upload was lost.
     private var mayResumeLater = false
 
-    /// Whether a refusal of an ordinary form as too large has led to an attempt at a resumable upload.
+    /// Whether a resumable upload was tried because the ordinary form was refused as too large.
     private var hasTriedPieces = false
 
     /// The error of the last failed attempt.
@@ -67,7 +67,7 @@ struct DeliveryMachine: Sendable {
     /// The progress of the resumable upload, if the client resumes uploads.
     private(set) var resumption: Resumption?
 
-    /// The server's support for resumption in this attempt; `nil` if nothing was learned that holds for other uploads.
+    /// The server's support for resumption, as this attempt has shown it; `nil` if other uploads cannot rely on it.
     private(set) var support: ResumptionSupport?
 
     /// The append size in bytes that succeeded after larger appends had failed; `nil` if none had failed.
@@ -76,7 +76,7 @@ struct DeliveryMachine: Sendable {
     init(_ rules: Rules, resumption: Resumption? = nil) {
         self.rules = rules
         self.resumption = resumption
-        // If the resumption policy forbids sending a form again whose delivery is unclear, so does the ordinary policy.
+        // If the resumption policy forbids sending a form again that may have arrived, so does the ordinary policy.
         if let resumption, !resumption.policy.retryPolicy.repeatsUnclear {
             self.rules.retryPolicy.repeatsUnclear = false
         }
@@ -287,8 +287,8 @@ extension DeliveryMachine {
         return Failure(attempt: attempt, reason: reason, schedule: rules.schedule(policy), history: counted)
     }
 
-    /// Whether an ordinary form was refused as too large without a limit, as by a proxy, and the server may accept it
-    /// in pieces. The next attempt then asks the server about resumption again, and begins with small appends.
+    /// Whether a form that was refused as too large may be accepted in pieces. The refusal names no limit, as from a
+    /// proxy. The next attempt then asks the server about resumption again, and begins with small appends.
     private mutating func mayPassInPieces(_ error: UploadError, of attempt: UploadAttempt) -> Bool {
         guard mayResumeLater, resumption?.isInProgress == false, error.code == .refused, error.namesNoLimit,
             let length = attempt.request.body?.contentLength, !hasTriedPieces, var resumption

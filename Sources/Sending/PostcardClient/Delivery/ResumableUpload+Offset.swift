@@ -43,8 +43,8 @@ extension ResumableUpload {
 
     /// Forgets a deleted upload resource.
     ///
-    /// - Returns: The end of the attempt if the server may have stored the resource's form and the policy forbids
-    ///   sending it again; `nil` if another resource is made.
+    /// - Returns: The end of the attempt, if the form may be stored and must not be sent again; `nil` if another
+    ///   resource is made.
     mutating func forget(after error: UploadError, _ resumption: inout Resumption) -> Action? {
         resumption.forget()
         guard resumption.isUnclear else { return nil }
@@ -155,8 +155,8 @@ extension ResumableUpload {
         return send(.get, at: resource, offer.version)
     }
 
-    /// Handles the response to the request for a form's lost response. A server that cannot repeat a lost response
-    /// responds as to HEAD, or refuses.
+    /// Handles the response to the request that asks the upload resource for the form's lost response. A server that no
+    /// longer has the lost response answers as to HEAD, or refuses.
     func finish(
         _ response: UploadResponse, from url: URL, _ offer: ResumptionOffer, otherwise lost: UploadError,
         _ resumption: inout Resumption

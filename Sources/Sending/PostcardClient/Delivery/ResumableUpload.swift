@@ -17,7 +17,7 @@ struct ResumableUpload: Sendable {
     let acceptedStatuses: Set<Int>
     var step = Step.new
 
-    /// The facts about the server's resumption support learned in this attempt; `nil` if none holds for other uploads.
+    /// The server's support for resumption, as this attempt has shown it; `nil` if other uploads cannot rely on it.
     var support: ResumptionSupport?
 
     /// The next action of the upload.
@@ -52,7 +52,7 @@ struct ResumableUpload: Sendable {
         case creating(ResumptionOffer, Range<Int64>)
         /// The upload resource is asked for its offset.
         case locating(ResumptionOffer, Resumption.Resource)
-        /// The upload resource does not answer HEAD. An empty append at the given offset asks for its offset.
+        /// The upload resource does not answer HEAD. An empty append at the given offset shows the server's offset.
         case probing(ResumptionOffer, Resumption.Resource, at: Int64)
         /// The files are checked before the rest of the form is sent.
         case checking(ResumptionOffer, URL, Extent)

@@ -96,7 +96,7 @@ struct Resumption: Sendable {
 
     var resource: Resource? { if case .keeping(let resource, _) = server { resource } else { nil } }
 
-    /// Whether a server may have the form, and only its upload resource knows whether it does.
+    /// Whether the form may have arrived, so that the upload resource must be asked before the form is sent again.
     var mustResume: Bool { isUnclear && resource != nil }
 
     /// The server's offer to resume uploads, if it is known.
@@ -232,8 +232,8 @@ struct AppendSize: Sendable, Hashable {
     /// The largest append to try, in bytes; `nil` if none has failed yet.
     private(set) var maximum: Int64?
 
-    /// The append size in bytes that succeeded after larger appends had failed, for other uploads; `nil` if there is
-    /// none.
+    /// The append size in bytes that succeeded after larger appends had failed. Other uploads begin with this size.
+    /// `nil` if there is none.
     private(set) var passed: Int64?
 
     /// The latest interrupted append; `nil` once the server has reported how many of its bytes arrived.
@@ -272,9 +272,9 @@ struct AppendSize: Sendable, Hashable {
 
     /// Records the server's offset after an interruption.
     ///
-    /// If the server received nothing of an append larger than the sizes in ``cautious``, the next appends are smaller,
-    /// so that some bytes arrive. A smaller append may have failed by chance: only a second failure at the same offset
-    /// reduces the size.
+    /// If the server received nothing of an append above the range ``cautious``, the next appends are smaller, so that
+    /// some bytes arrive. A smaller append may have failed by chance: only a second failure at the same offset reduces
+    /// the size.
     mutating func noteOffset(_ offset: Int64, minimum: Int64) {
         guard let range = interrupted, !range.isEmpty else { return }
         interrupted = nil

@@ -65,7 +65,7 @@ package struct RetrySchedule: Sendable {
         package var error: UploadError
         /// The decision of the interceptors.
         var wish = UploadDecision.passOn
-        /// Whether the form can be sent again, because it has no stream that can be read only once.
+        /// Whether the form can be sent again. It is `false` if the form has a stream that can be read only once.
         var isReplayable = true
         /// The delay that the server requested.
         fileprivate let retryAfter: Duration?
@@ -97,7 +97,7 @@ package struct RetrySchedule: Sendable {
     ///
     /// - Parameters:
     ///   - failure: The latest failure.
-    ///   - history: The attempts so far, to which the failure was added.
+    ///   - history: The attempts so far, including this failure.
     ///   - elapsed: How long the upload has taken so far.
     ///   - generator: The random number generator for delays.
     package func next(
@@ -185,8 +185,8 @@ package enum PossibleDelivery: Sendable, Hashable {
     /// A server has accepted the form.
     case accepted
 
-    /// Whether a server may have accepted the form and may recognize its `Idempotency-Key`. Then a success counts even
-    /// if the form was not sent to its end again, and a 409 may mean that the server is still processing the form.
+    /// Whether a server may have accepted the form and may recognize its `Idempotency-Key`. If so, a success counts
+    /// even before the whole form was sent again, and a 409 may mean that the server is still processing the form.
     package var mayHaveArrived: Bool {
         switch self {
         case .neverArrived, .refused: false
@@ -210,7 +210,7 @@ package enum PossibleDelivery: Sendable, Hashable {
         }
     }
 
-    /// Records that an upload resource lacks some of the form. If the form was sent to that resource, no server has it.
+    /// Records that an upload resource lacks some of the form. A form that was sent there is then on no server.
     mutating func ruleOut(_ resource: URL) {
         if self == .responseLost(resource: resource) { self = .neverArrived }
     }

@@ -180,7 +180,7 @@ public struct UploadBatchProgress: Sendable {
     /// The number of bytes sent by all uploads. It never falls, because bytes that a retry sends again are not counted.
     public internal(set) var bytesSent: Int64 = 0
 
-    /// The most bytes that each running upload has sent, and the largest fraction of its body.
+    /// The largest number of bytes, and the largest fraction of the body, that each running upload has sent.
     private var farthest: [Int: (bytes: Int64, fraction: Double)] = [:]
 
     init(count: Int?) {

@@ -130,7 +130,7 @@ extension PresignedForm {
         return layout.withLastContent(from: old, part: old.parts.count - 1) ?? layout
     }
 
-    /// The maximum size of the text fields. Stores accept less before a file.
+    /// The maximum size of a text field, in bytes. It is more than stores accept for all fields before the file.
     private static let maximumTextBytes = 64 << 10
 }
 
@@ -185,7 +185,7 @@ extension PresignedForm {
 }
 
 extension FormPolicy.Form {
-    /// Adds the fields that the policy requires and for which it allows only one value.
+    /// Adds the required fields for which the policy allows only one value.
     fileprivate mutating func fill(_ policy: FormPolicy, contentType: MediaType?) {
         for condition in policy.conditions {
             guard let name = condition.field, self[name] == nil else { continue }

@@ -18,7 +18,7 @@ final class ProgressReporter: Sendable {
         var body: UploadBody?
         /// The ranges of the parts' contents in the body; `nil` if they become known only while the body is read.
         var contentRanges: [Range<Int64>]?
-        /// The largest number of bytes of the body sent in the attempt. It stays when a redirect sends the form again.
+        /// The largest number of body bytes sent in the attempt. It does not fall if a redirect sends the form again.
         var bytesSent: Int64 = -1
         var hasSentAll = false
         var endedParts = 0
@@ -73,8 +73,8 @@ final class ProgressReporter: Sendable {
         state.withLock { state in
             guard let body = state.body else { return }
             let start = sent.layout.start
-            // The first request of a resumable upload may have none of the form's bytes, and an append without bytes
-            // sent is no progress.
+            // Zero bytes are reported only at the start of the form. For a request without content, and for an append
+            // of later bytes, they are no progress.
             if sent.layout.isSlice, bytes == 0, start > 0 || sent.contentLength == 0 { return }
             let bytesSent = start + bytes
             let hasSentAll = body.knownLength.map { bytesSent >= $0 } ?? false
@@ -132,7 +132,7 @@ extension ProgressReporter.State {
 
     /// Counts the parts that were sent to their end.
     ///
-    /// - Returns: Whether more parts have ended than at the step before.
+    /// - Returns: Whether more parts have ended than at the previous call.
     fileprivate mutating func countEndedParts(_ progress: UploadProgress) -> Bool {
         let before = endedParts
         while endedParts < progress.contentRanges.count, progress.hasEnded(endedParts) { endedParts += 1 }

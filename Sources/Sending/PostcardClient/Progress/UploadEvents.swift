@@ -103,7 +103,7 @@ public struct UploadEvents: AsyncSequence, Sendable {
 
         private func start() -> Task<Void, Never> {
             if let task { return task }
-            // A test clock counts the upload and the loop as running tasks, the loop only while it does not wait.
+            // A test clock counts running tasks: the upload, and the loop while it is not waiting.
             clock.note(2)
             let started = Task { [upload, clock, queue] in
                 defer { clock.note(-1) }

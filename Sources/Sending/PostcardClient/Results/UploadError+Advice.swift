@@ -31,7 +31,7 @@ extension UploadError {
         }
     }
 
-    /// The given words about retries after one attempt, or else the number of failed attempts.
+    /// The given words about retries; after several attempts, the number of failed attempts instead.
     private func unlessRetried(_ words: String) -> String {
         attempts > 1 ? ": \(attempts) attempts have failed" : words
     }

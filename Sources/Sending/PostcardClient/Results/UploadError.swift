@@ -96,8 +96,8 @@ public struct UploadError: PostcardError {
     /// The phase in which the upload timed out; `nil` if it did not time out.
     public let phase: Phase?
 
-    /// The error of the layer below, if there is one. If the server refused the form as too large and the form could
-    /// not be made smaller, it is the error of making the form smaller.
+    /// The error of the layer below, if there is one. If the form was refused as too large and making it smaller
+    /// failed, this is the error of making it smaller.
     public internal(set) var underlyingError: (any Error)?
 
     /// The number of attempts made, including this one.
@@ -224,8 +224,8 @@ extension UploadResponse {
 }
 
 extension UploadError.Code {
-    /// The delivery of the form according to the code alone: the worst case, if the whole form may have been sent. Code
-    /// that knows more corrects this value.
+    /// The delivery of the form according to the error code alone. It assumes the worst: that the whole form may have
+    /// been sent. Callers that know more correct this value.
     var usualDelivery: UploadError.Delivery {
         switch self {
         case .refused: .refused

@@ -10,7 +10,7 @@ public struct NetworkOptions: Sendable {
     /// The maximum speed of all uploads of this client and its copies together. Defaults to `nil`, no limit.
     public var rateLimit: RateLimit?
 
-    /// The size in bytes above which the client asks the server whether it wants a body before sending the body.
+    /// The largest body, in bytes, that the client sends without first asking the server whether it wants the body.
     /// Defaults to `nil`: the client never asks. A body of unknown length counts as larger.
     ///
     /// If the server refuses the request because of its head, such as for missing authorization, the body is not sent.
@@ -30,10 +30,10 @@ public struct NetworkOptions: Sendable {
     /// Whether an upload continues for about half a minute after the user leaves the app, which is as long as the
     /// system allows. Defaults to `false`: the system suspends the app after a few seconds, and the connection is lost.
     ///
-    /// The time includes the preparation of a form and the delays between attempts. A longer upload is suspended with
-    /// the app, and its connection is lost when the app runs again. So set ``UploadClient/retryPolicy`` too, or use a
-    /// queue with a background session, such as `UploadQueue` of `PostcardQueue`. This option has no effect on systems
-    /// that do not suspend apps, such as macOS and Linux.
+    /// This half minute includes the preparation of a form and the delays between attempts. A longer upload is
+    /// suspended with the app, and its connection is lost when the app runs again. So set ``UploadClient/retryPolicy``
+    /// too, or use a queue with a background session, such as `UploadQueue` of `PostcardQueue`. This option has no
+    /// effect on systems that do not suspend apps, such as macOS and Linux.
     public var continuesInBackground = false
 
     /// Asks the system not to suspend the app.
@@ -54,8 +54,8 @@ public struct NetworkOptions: Sendable {
 /// `Idempotency-Key`. Interceptors are not called for such a request. A redirect from `https` to `http` is not
 /// followed.
 public enum RedirectPolicy: Sendable, Hashable {
-    /// No redirect is followed. Every redirect fails the upload as refused, although after a 303 the server has the
-    /// form.
+    /// No redirect is followed: every redirect fails the upload as refused. This includes a 303, which means that the
+    /// server has the form.
     case never
     /// At most this many redirects in a row are followed.
     case follow(maximum: Int)

@@ -56,7 +56,7 @@ public struct ResumptionPolicy: Sendable {
     /// version.
     var invitations: [ResumptionVersion] { versions.contains(.newest) ? versions : versions + [.newest] }
 
-    /// The version of the invitation after one that the server did not react to; `nil` after the last version.
+    /// The version of the next invitation, after the server has ignored an invitation; `nil` after the last version.
     func invitation(after version: ResumptionVersion) -> ResumptionVersion? {
         invitations.drop { $0 != version }.dropFirst().first
     }

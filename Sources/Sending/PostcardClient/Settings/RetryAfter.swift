@@ -5,8 +5,8 @@ extension UploadResponse {
     /// The maximum number of seconds in a `Retry-After`, small enough that calculations do not overflow.
     private static let longestRetryAfter: Int64 = 999_999_999
 
-    /// The delay in the server's `Retry-After` (RFC 9110 §10.2.3): a number of seconds, or a date, which is compared
-    /// with the response's own `Date` if there is one, because clocks differ. A huge number counts as many years.
+    /// The delay in the server's `Retry-After` (RFC 9110 §10.2.3): a number of seconds, or a date. Clocks differ, so a
+    /// date is compared with the response's own `Date` if there is one. A huge number counts as many years.
     ///
     /// - Parameter now: The time by this machine's clock.
     package func retryAfter(now: Date = Date()) -> Duration? {

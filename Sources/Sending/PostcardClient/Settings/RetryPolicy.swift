@@ -48,9 +48,9 @@ public struct RetryPolicy: Sendable, Hashable {
     /// The maximum delay that a server's `Retry-After` can set. Longer delays are shortened. Defaults to 120 seconds.
     public var maximumRetryAfter: Duration = .seconds(120)
 
-    /// How long after the start of the upload another attempt may start. Defaults to `nil`, no limit. It does not end a
-    /// running attempt, as ``UploadTimeouts/total`` does. A queue counts from the first attempt after the upload was
-    /// enqueued or retried by hand, across processes.
+    /// How long after the start of the upload another attempt may start. Defaults to `nil`, no limit. Unlike
+    /// ``UploadTimeouts/total``, this does not end a running attempt. A queue counts from the first attempt after the
+    /// upload was enqueued or retried by hand, across processes.
     public var deadline: Duration?
 
     /// The maximum number of retries that interceptors may request for one upload, in addition to the attempts of the

@@ -46,8 +46,8 @@ public struct UploadVerification: Sendable {
     /// Compares a response with the form that was sent.
     ///
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``; with ``UploadError/Code/earlyResponse`` if
-    ///   the whole form was not read; with ``UploadError/Code/decoding`` if the response cannot be compared, although
-    ///   the server has the form.
+    ///   the whole form was not read; with ``UploadError/Code/decoding`` if the response cannot be compared. Even
+    ///   then the server has the form.
     func verify(_ response: UploadResponse, to request: UploadRequest) throws {
         guard let digests = request.body?.digests else { return }
         guard let parts = digests.sentParts else {

@@ -11,7 +11,7 @@ final class ContentDigests: Sendable {
     private let state = Mutex(State())
 
     fileprivate struct State {
-        /// The number of the latest reader.
+        /// The number that identifies the latest reader.
         var reader = 0
         var progress = Progress.reading(Content())
         /// The size and digest of each part that was hashed to its end.
@@ -84,7 +84,7 @@ final class ContentDigests: Sendable {
 }
 
 extension ContentDigests.State {
-    /// Hashes the bytes that were not hashed before. A reader may begin before the latest reader's last byte.
+    /// Hashes the bytes that were not hashed before. The reader may have begun at bytes that were already hashed.
     fileprivate mutating func hash(_ bytes: UnsafeRawBufferPointer, ofPart partIndex: Int, at offset: Int64) {
         guard partIndex >= finished.count else { return }
         finishParts(before: partIndex)

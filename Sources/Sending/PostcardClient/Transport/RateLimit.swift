@@ -81,7 +81,7 @@ struct TokenBucket: Sendable {
     /// - Parameter now: The current time of the bucket.
     /// - Returns: When the burst may be sent, which may be in the past.
     mutating func take(at now: Duration) -> Duration {
-        // Idle time is not saved. After a late timer, at most one burst is sent early.
+        // Idle time is not saved up. To catch up with a late timer, at most one burst is sent early.
         let start = max(paidUntil, now - period)
         paidUntil = start + period
         return start

@@ -41,7 +41,7 @@ public final class UploadBody: Sendable {
     /// The parts of the form, in order.
     public var parts: [PartLayout] { layout.parts }
 
-    /// Whether the body can be read more than once, because the form has no stream that can be read only once.
+    /// Whether the body can be read more than once. It is `false` if the form has a stream that can be read only once.
     public var isReplayable: Bool { layout.isReplayable }
 
     /// Whether the next bytes are only copied from files or memory, without waiting and without computing digests.

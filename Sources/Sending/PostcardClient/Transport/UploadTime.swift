@@ -96,8 +96,8 @@ final class SharedTimer: Sendable {
     private struct State {
         var lastNumber = 0
         var entries: [Int: Entry] = [:]
-        /// The task that sleeps until the earliest time in the entries, or until an earlier time of a removed entry.
-        /// While callbacks run, it may sleep for longer; the timer looks for earlier entries when the callbacks have
+        /// The task that sleeps until the first callback is due. If that callback was removed, the task wakes too
+        /// early. While callbacks run, the task may sleep for too long; the timer corrects this when they have
         /// returned.
         var sleep: (number: Int, time: ContinuousClock.Instant, task: Task<Void, Never>)?
     }

@@ -11,8 +11,8 @@ import PostcardWire
 /// A transport must meet these requirements:
 /// - It reads the body while sending it, and never has the whole body in memory.
 /// - If reading the body fails, it closes the connection, so that the body does not look complete.
-/// - It returns an early response, which arrives while the body is still being sent, once all bytes sent so far are
-///   reported. If it reports no bytes, the body counts as sent once there is a response.
+/// - If a response arrives while the body is still being sent, it reports all bytes sent so far, and then returns the
+///   response. If it reports no bytes, the body counts as sent once there is a response.
 /// - It reports `.sent(bytes: 0)` when the connection is made. An upload that times out earlier was never sent.
 /// - It does not follow redirects: a 3xx is a response like any other.
 /// - If the task is cancelled, it closes the connection, and ``send(_:reporting:)`` returns soon.

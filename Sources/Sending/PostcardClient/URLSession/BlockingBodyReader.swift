@@ -18,7 +18,7 @@ final class BlockingBodyReader: Sendable {
         var activity = Activity.reading
     }
 
-    /// The reader, in a box that is Sendable although the reader is not. Only the thread that calls ``read(into:)``
+    /// A box that makes the reader Sendable, which it is not by itself. Only the thread that calls ``read(into:)``
     /// uses the reader, and takes it out of the state for that time. While the thread waits for a task, only the task
     /// uses the reader. If ``cancel()`` ends the wait, the thread does not use the reader again.
     private struct Held: @unchecked Sendable {
@@ -46,7 +46,7 @@ final class BlockingBodyReader: Sendable {
         state = Mutex(State(reader: Held(reader: try body.reader())))
     }
 
-    /// The error of reading the body; `nil` if there is none.
+    /// The error that reading the body failed with; `nil` if there is none.
     var failure: (any Error)? {
         state.withLock { if case .ended(let error) = $0.activity { error } else { nil } }
     }

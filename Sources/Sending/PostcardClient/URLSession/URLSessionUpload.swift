@@ -235,7 +235,7 @@ final class URLSessionUpload: Sendable {
     }
     #endif
 
-    /// The error of reading the body; `nil` if reading has not failed or was cancelled.
+    /// The error that reading the body failed with; `nil` if there is none, or if reading was cancelled.
     private func readFailure(of reader: BlockingBodyReader) -> (any Error)? {
         reader.failure.flatMap { $0 is CancellationError ? nil : $0 }
     }

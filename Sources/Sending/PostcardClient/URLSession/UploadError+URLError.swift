@@ -50,7 +50,7 @@ extension UploadError {
     /// Whether a description by libcurl is about the encryption, and not about a lost connection.
     ///
     /// URLSession on Linux reports every failure between connecting and sending as unknown. Only libcurl's description
-    /// tells a broken connection, after which another attempt may succeed, from a certificate that is not trusted.
+    /// shows whether the connection broke, which may pass, or the certificate is not trusted.
     static func isAboutEncryption(_ description: String) -> Bool {
         let text = description.lowercased()
         return !lossWords.contains { text.contains($0) } && encryptionWords.contains { text.contains($0) }

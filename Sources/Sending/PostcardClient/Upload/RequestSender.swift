@@ -54,7 +54,7 @@ struct RequestSender: Sendable {
 // MARK: - One request
 
 extension UploadResponse {
-    /// Whether the response is to the whole upload although the server does not have the whole form yet
+    /// Whether the response says that the upload is complete, so that the server needs no more of the form
     /// (draft-ietf-httpbis-resumable-upload, "Completeness").
     fileprivate func completesUpload(of request: UploadRequest) -> Bool {
         guard let version = ResumptionVersion(of: request.headerFields),
@@ -172,7 +172,7 @@ private final class RequestMonitor: Sendable {
 
     private struct State {
         var timeouts: RequestTimeouts
-        /// The error that the request was cancelled with; `nil` if it has not timed out and was not stopped.
+        /// The error that the request was cancelled with, after a timeout or a stop; `nil` otherwise.
         var expired: UploadError?
         /// The server's announcement about resuming the upload, from interim responses.
         var announcement: ResumptionAnnouncement?

@@ -33,8 +33,8 @@ struct RequestTimeouts: Sendable {
     private var phase: UploadError.Phase
     private var isWaitingForNetwork = false
 
-    /// The start of the response's timeout: when the body ended, or when bytes of the body last moved before the
-    /// response began. `nil` before the timeout starts.
+    /// The start of the response's timeout: when the whole body was sent, or when an earlier response began. It starts
+    /// over when more of the body is sent during the response. `nil` before the timeout starts.
     private var responseStart: Instant?
 
     /// The largest number of bytes of the body reported as sent; `nil` before the connection is made.

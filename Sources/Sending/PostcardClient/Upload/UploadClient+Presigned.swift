@@ -119,7 +119,7 @@ extension UploadClient {
 }
 
 extension MultipartForm {
-    /// Whether the form can be sent again, because it has no stream that can be read only once.
+    /// Whether the form can be sent again. It is `false` if the form has a stream that can be read only once.
     fileprivate var isReplayable: Bool {
         parts.allSatisfy { if case .stream(let stream) = $0.content { stream.isReplayable } else { true } }
     }

@@ -10,7 +10,7 @@ extension UploadRun {
     ///
     /// - Parameters:
     ///   - limits: The size limits for the prepared parts.
-    ///   - refusal: The refusal of a larger form, if there was one.
+    ///   - refusal: The server's refusal of an earlier, larger form; `nil` if there was none.
     ///   - folder: The folder of prepared files, which is made if a part needs it.
     func preparedRequest(
         within limits: FormSizeLimits, after refusal: UploadError?, in folder: inout PreparationFolder?

@@ -233,7 +233,7 @@ final class UploadRun: Sendable {
         throw machine.impossible(event)
     }
 
-    /// The event after some work. An ``UploadError`` becomes an event for the machine. Other errors end the upload.
+    /// Does some work and returns its event. An ``UploadError`` becomes an event too; other errors end the upload.
     private static func event(
         _ work: () async throws -> DeliveryMachine.Event
     ) async throws -> DeliveryMachine.Event {

@@ -64,7 +64,7 @@ private struct ImageIOPicture: DecodedPicture {
         self.longerEdge = longerEdge
     }
 
-    /// The size in bytes of the headers and the color profile of most cameras.
+    /// The usual size of a camera's headers and color profile, in bytes.
     let fixedBytes: Int64 = 1200
 
     mutating func encode(_ encoding: PictureFit.Encoding) throws -> EncodedPicture {
@@ -126,7 +126,7 @@ private struct ImageIOPicture: DecodedPicture {
 
 /// Encodes JPEGs with ImageIO, at qualities on the scale of libjpeg.
 private enum ImageIOEncoder {
-    /// The scale between ImageIO's numbers and qualities, measured once for all pictures.
+    /// Converts qualities to ImageIO's numbers. The scale is measured once, for all pictures.
     private static let scale = Mutex(QualityScale())
 
     /// Encodes a picture as a JPEG. Transparency becomes white, the default without

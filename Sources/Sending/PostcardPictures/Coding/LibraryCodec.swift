@@ -117,7 +117,7 @@ struct LibraryPicture: DecodedPicture {
                     rows.channels = UInt32(clamping: pixels.channels)
                     rows.profile = profile.isEmpty ? nil : profile.baseAddress
                     rows.profile_count = profile.count
-                    // A progressive JPEG is smaller, except that the tables of its scans make a small one larger.
+                    // A progressive JPEG is smaller, except for a small picture, because each scan needs tables.
                     let isProgressive = pixels.size.pixels >= 1 << 16
                     return picture_write_jpeg(
                         samples.baseAddress, &rows, Int32(clamping: quality), isProgressive, sink, &bytes, &count,

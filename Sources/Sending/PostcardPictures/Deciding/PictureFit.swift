@@ -140,7 +140,7 @@ extension PictureFit {
             + abs(log(Self.step(Double(tried.encoding.quality)) / step))
     }
 
-    /// The exponent of the quantization step in the prediction.
+    /// The exponent in the prediction for how the size falls with the quantization step.
     private func stepPower(near edge: Int) -> Double {
         for edge in [edge] + edges {
             let same = tries.filter { $0.encoding.edge == edge }.sorted { $0.encoding.quality < $1.encoding.quality }
@@ -153,7 +153,7 @@ extension PictureFit {
         return 0.68
     }
 
-    /// The exponent of the edge in the prediction.
+    /// The exponent in the prediction for how the size grows with the edge.
     private func edgePower(_ stepPower: Double) -> Double {
         guard let long = tries.max(by: { $0.encoding.edge < $1.encoding.edge }),
             let short = tries.min(by: { $0.encoding.edge < $1.encoding.edge }),

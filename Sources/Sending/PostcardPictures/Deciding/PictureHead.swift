@@ -56,8 +56,8 @@ enum PicturePlan: Equatable {
         }
     }
 
-    /// The size in bytes up to which a scaled JPEG may be larger than its original. Otherwise a tiny JPEG could not be
-    /// scaled, because a new JPEG may have longer headers.
+    /// The number of bytes that a new JPEG may always have, even if its original is smaller. Without it, a tiny JPEG
+    /// could not be scaled, because a new JPEG may have longer headers.
     private static let fewBytes: Int64 = 4096
 
     /// The longest edge that libjpeg decodes and encodes. A longer row would also need much memory.
@@ -259,7 +259,7 @@ extension PictureHead {
     }
 
     /// The number of bytes to read for the header of a segment or chunk, which is more than any header has. Bytes
-    /// between them are skipped in steps of this size.
+    /// between segments are skipped in steps of this size.
     private static let headerBytes = 64
 
     private mutating func setOrientation(

@@ -69,7 +69,7 @@ final class PictureBytes {
     /// The bytes of a range; fewer if the file ends within the range.
     func bytes(at offset: Int64, count wanted: Int) throws(PictureFitError) -> ArraySlice<UInt8> {
         guard offset >= 0, offset < count, wanted > 0 else { return [] }
-        let available = Int(min(Int64(wanted), count - offset))  // 32 bits: at most `wanted`.
+        let available = Int(min(Int64(wanted), count - offset))  // Fits: at most `wanted`.
         guard let descriptor else {
             let start = data.startIndex + Int(clamping: offset)
             return Array(data[start..<(start + available)])[...]

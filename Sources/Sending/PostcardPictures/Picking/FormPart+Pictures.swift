@@ -12,7 +12,7 @@ extension FormPart {
             name: name, filename: pictureName.filename, contentType: pictureName.contentType, content: .bytes(encoded))
     }
 
-    /// The same part, which removes its file when its last copy is released, unless the caller chose the file's folder.
+    /// The same part, made to own its file: releasing its last copy removes the file. Files in `folder` stay.
     func owningFile(unlessIn folder: URL?) -> FormPart {
         guard folder == nil, case .file(let file) = content else { return self }
         var part = self

@@ -53,7 +53,7 @@ enum RecordedItem: Codable, Equatable {
 }
 
 extension PickedCopy {
-    /// Makes the copy of an item from a part that has a copied file.
+    /// Loads an item as a part, and makes the copy of the item from the part's file.
     ///
     /// - Parameter load: Loads the item and makes the part.
     init(of load: () async throws -> FormPart) async throws {

@@ -33,7 +33,7 @@ struct BackgroundCarrier: AttemptCarrier {
         }
     }
 
-    /// Makes new header fields for an attempt that was handed to the system before its time and begins now. Returns
+    /// Makes new header fields for an attempt that was handed to the system before it was due, and begins now. Returns
     /// `nil` if the app has no closure for header fields.
     private static func freshFields(
         of attempt: AttemptID, _ session: BackgroundSession, _ store: QueueStore
@@ -53,7 +53,7 @@ struct BackgroundCarrier: AttemptCarrier {
 
     func takeEvents() -> [AttemptEvent] { sender.takeEvents() }
 
-    /// Marks uploads as being sent, even those that are due later, because the system waits for their time.
+    /// Marks uploads as being sent, even those that are due later. The system waits until they are due.
     func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?) {
         if sender.isProcessSending { return ([], nil) }
         while true {
@@ -129,7 +129,7 @@ struct BackgroundCarrier: AttemptCarrier {
         let form = try await NewForm(writing: layout, request, address, in: store.directory)
         do {
             let isReplaced = try store.database.write { try $0.replaceForm(of: row, with: form) }
-            // If the form was not replaced, the upload was changed in the meantime.
+            // Removes the old body, or the new one if the upload was changed in the meantime.
             store.directory.removeBody(isReplaced ? row.uuid : form.uuid)
             return true
         } catch {
@@ -212,7 +212,7 @@ private struct ClosureError: Error, CustomStringConvertible {
 
 /// Changes the rows of uploads that a background session sends. Each method is called within one database write.
 extension Database {
-    /// Marks uploads as handed to a background session, even those that are due later, for which the system waits.
+    /// Marks uploads as handed to a background session, even those that are due later. The system waits until then.
     ///
     /// - Parameter ids: The uploads from ``transfersToClaim(_:for:at:)``.
     /// - Returns: The uploads that could still be marked and can be read, in the same order.
@@ -264,10 +264,10 @@ extension Database {
         return true
     }
 
-    /// The identifiers of the sessions that have the given upload, or without an upload, of all sessions that have any.
+    /// The identifiers of the sessions that have the given upload. If `id` is `nil`, of all sessions that have uploads.
     ///
-    /// - Parameter holdsBack: Whether to include sessions with later uploads of the same group, which were handed to
-    ///   the system before they are due.
+    /// - Parameter holdsBack: Whether to include the sessions that got later uploads of the same group before they were
+    ///   due.
     func sessions(of id: QueuedUpload.ID? = nil, holdingBack holdsBack: Bool = false) throws -> Set<String> {
         let values = try DatabaseValue.fetchAll(
             self,

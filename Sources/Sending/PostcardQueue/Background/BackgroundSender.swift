@@ -79,7 +79,7 @@ final class BackgroundSender: Sendable {
         signalRound()
     }
 
-    /// Hands newly enqueued uploads to the service. Asks the system not to suspend the app before this.
+    /// Hands newly enqueued uploads to the service. Until then, asks the system not to suspend the app.
     func handOverSoon() {
         let grant = opening.activity.begin()
         let isOpen = state.withLock { state in
@@ -121,7 +121,7 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// Throws the task's error since the last call. Ignores an error that may pass by itself, such as a full disk.
+    /// Throws the error that was stored since the last call. Ignores an error that may pass, such as a full disk.
     func checkFailure() throws {
         let (failure, isReplaced) = state.withLock { ($0.failure.take(), $0.isReplaced) }
         if isReplaced { throw UploadQueueError.replaced(session.identifier) }
@@ -236,9 +236,9 @@ final class BackgroundSender: Sendable {
         for await _ in signal.stream {
             roundBegins()
             defer { roundEnds() }
-            // The last signal may still be in the stream.
+            // After another queue has taken the session, a last signal may still be in the stream.
             if state.withLock({ $0.isReplaced }) { break }
-            // Progress alone writes nothing, so it needs no activity, which would be an assertion in another process.
+            // Progress alone writes nothing to disk, so the system need not be asked to keep the app running.
             if opened != nil, state.withLock({ $0.inbox.hasOnlyProgress }) {
                 if let end = await playRound(&opened) {
                     leaving = end
@@ -349,7 +349,7 @@ final class BackgroundSender: Sendable {
     /// Stores an error for ``checkFailure()``.
     private func note(_ error: any Error) {
         state.withLock { $0.failure = error }
-        // An error that may pass occurs again in the next round, so it must not cause that round.
+        // An error that may pass must not cause another round, in which it would occur again.
         if (error as? UploadQueueError)?.mayPass != true { opening.changes.notify() }
     }
 

@@ -68,7 +68,7 @@ public struct BackgroundSession: Sendable {
     ///
     /// The closure is called for one upload after the other. If it throws, or is cancelled because it takes longer than
     /// ``maximumWakeUp``, the upload is handed to the system later. If the server responds with a 401, the upload is
-    /// handed to the system once more with new header fields. An upload that was handed over before its time gets new
+    /// handed to the system once more with new header fields. An upload that was handed over before it was due gets new
     /// header fields when it begins. The closure is not called for presigned forms, because object stores must not get
     /// credentials of the app. The queue does not store the header fields, but the system's resume data of a paused
     /// upload may contain them. The system sends no cookies by itself: if users are signed in by a cookie, add a

@@ -82,7 +82,7 @@ enum SessionSlot<Session: AnyObject> {
     enum End {
         /// The session was already replaced, or its end was already known.
         case known
-        /// The session ended although this process did not give it up.
+        /// The session ended by itself: this process did not give it up.
         case unexpected
         /// This process gave the session up. The waiting callers can now make another session.
         case givenUp(waiting: [CheckedContinuation<Void, Never>])

@@ -17,7 +17,7 @@ package protocol TransferService: Sendable {
         freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
     ) async throws
 
-    /// The identifiers of transfers. The value is `true` if the transfer has ended and its end was not reported yet.
+    /// The identifiers of all transfers. `true` means that the transfer has ended, but its end was not reported yet.
     func transfers() async throws -> [AttemptID: Bool]
 
     /// Begins a transfer, which then continues without this process.

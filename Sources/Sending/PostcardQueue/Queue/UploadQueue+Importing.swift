@@ -7,7 +7,7 @@ import Synchronization
 import SystemPackage
 
 /// Imports the items that the user has picked for a form. The items are recorded before they are copied. If this run of
-/// the app ends, a later run copies the other items.
+/// the app ends first, a later run copies the remaining items.
 extension UploadQueue {
     /// How long to wait before another try to copy items that could not be copied.
     private static let pause = Duration.seconds(60)

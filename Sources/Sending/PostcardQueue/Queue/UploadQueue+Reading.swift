@@ -140,7 +140,7 @@ extension QueueStore {
         }
     }
 
-    /// The identifier that a given number of the newest uploads follow.
+    /// The identifier just before those of the newest `count` uploads; 0 if there are no older uploads.
     fileprivate func idBeforeNewest(_ count: Int) throws(UploadQueueError) -> QueuedUpload.ID {
         try database.read { db in
             try Int64.fetchOne(

@@ -13,11 +13,11 @@ extension UploadQueue {
     /// session's idle timeout, policy, header fields and presigned forms, or else with default settings.
     ///
     /// - Parameter endsWhenEmpty: Whether to return when no upload is left that can be sent. Defaults to `false`.
-    /// - Throws: ``UploadQueueError`` if the queue cannot be opened or the database fails, and with these codes:
+    /// - Throws: ``UploadQueueError`` if the queue cannot be opened or the database fails. Its code is
     ///   ``UploadQueueError/Code/sessionInUse`` or ``UploadQueueError/Code/session`` if the system does not accept the
-    ///   session's uploads, and ``UploadQueueError/Code/inUse`` if this process makes another queue with the session
-    ///   or, without a background session, another process sends the uploads. `CancellationError` if the task is
-    ///   cancelled.
+    ///   session's uploads. Its code is ``UploadQueueError/Code/inUse`` if this process makes another queue with the
+    ///   session, or if another process sends the uploads of a queue without a session. `CancellationError` if the task
+    ///   is cancelled.
     @concurrent
     public func run(endsWhenEmpty: Bool = false) async throws {
         guard let sender else {

@@ -68,9 +68,8 @@ public final class UploadQueue: Sendable {
     ///     session stops sending. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
     ///   - rules: The fields and files that forms may have. Defaults to `nil`, no rules. Photos that are fitted to the
     ///     server's limit are made to fit these rules.
-    ///   - finder: Finds the picked items of an earlier run of the app that ended before they were copied, such as
-    ///     `PickedPhotosAndFiles` of `PostcardPictures`. Defaults to `nil`: such an upload fails with the code
-    ///     `pick-lost`.
+    ///   - finder: Finds picked items that an earlier run of the app has not copied, as `PickedPhotosAndFiles` of
+    ///     `PostcardPictures` does. Defaults to `nil`: an upload with such items fails with the code `pick-lost`.
     ///   - done: How long acknowledged uploads that are done are listed. Defaults to the latest 100, for 30 days.
     ///   - outcome: Called at least once for each upload that is done, failed or cancelled, one after the other, on no
     ///     actor. When the closure returns, the upload is acknowledged. If the closure throws or the process ends
@@ -158,8 +157,8 @@ public final class UploadQueue: Sendable {
         }
     }
 
-    /// Whether the system may send uploads of every queue, even of a queue without a session: an extension may enqueue
-    /// uploads for the app's session.
+    /// Whether the system may send uploads of any queue. This includes a queue without a session, because an extension
+    /// may enqueue uploads for the app's session.
     private static var systemSends: Bool {
         #if canImport(Darwin)
         true
@@ -243,7 +242,7 @@ public final class UploadQueue: Sendable {
         let sessions = try await work { store throws(UploadQueueError) in
             try store.database.read { try $0.sessions() }
         }
-        // A session for all runs of an extension is left alone, because the extension could not use it otherwise.
+        // A session that an extension uses in all its runs is skipped. Otherwise the extension could not use it.
         for identifier in sessions.sorted() where BackgroundSession.isOfOneRun(identifier) {
             settler(of: identifier)?.start()
         }

@@ -25,8 +25,8 @@ public final class UploadQueueList {
     /// Whether the whole queue is paused.
     public private(set) var isPaused = false
 
-    /// The error of the latest action. If there is none, the error of following the queue or else of sending, which are
-    /// tried again if the error may pass. `nil` if nothing failed.
+    /// The error of the latest action, or else of following the queue, or else of sending; `nil` if nothing failed.
+    /// Following and sending are tried again if the error may pass.
     public var error: UploadQueueError? { actionError ?? followingError ?? sendingError }
 
     private var actionError: UploadQueueError?

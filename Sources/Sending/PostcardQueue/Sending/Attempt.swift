@@ -68,7 +68,7 @@ extension UploadRow {
     /// The identifier of the current attempt.
     var attempt: AttemptID { AttemptID(upload: uuid, number: max(upload.attempts, 1)) }
 
-    /// The time to begin an attempt that the system got before the attempt is due; `nil` to begin at once.
+    /// When the system begins an attempt that was handed over before it was due; `nil` to begin at once.
     var earliestBegin: Date? {
         if case .retrying(let due, _) = upload.state { return due }
         return upload.conditions.notBefore

@@ -1,7 +1,7 @@
 import PostcardClient
 import PostcardFoundation
 
-/// The attempts of a sender: those that the carrier has, and the ends that the database does not have yet.
+/// The open attempts of a sender's ``AttemptCarrier``, and the ends that are not in the database yet.
 struct AttemptLedger: Sendable {
     /// An attempt that the carrier has.
     private struct Attempt {
@@ -81,7 +81,7 @@ struct AttemptLedger: Sendable {
         ended.removeFirst(count)
     }
 
-    /// Ends the attempts that the carrier does not have although the database records them.
+    /// Ends the attempts that are in the database but that the carrier does not have.
     mutating func endLost(comparing comparison: QueueMachine.Comparison) {
         let lost = comparison.recorded.filter { comparison.carried[$0.key] == nil && open[$0.key] != nil }
         for (attempt, upload) in lost.sorted(by: { $0.value < $1.value }) {

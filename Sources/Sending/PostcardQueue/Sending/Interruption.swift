@@ -79,15 +79,15 @@ extension Interruption {
 }
 
 extension RetryPolicy {
-    /// The failure of uploads that an earlier process was sending when it ended, if the policy forbids sending a form
-    /// again that may have arrived; `nil` if they are sent again.
+    /// The failure for uploads that an earlier process was still sending when it ended: their forms may have arrived.
+    /// `nil` if the policy allows sending such a form again.
     var unclearFailure: QueuedUpload.Failure? {
         repeatsUnclear ? nil : .unclear(after: Interruption.lost.failure)
     }
 }
 
 extension AttemptEnd {
-    /// Whether the server has accepted the form although the system reports an error in addition to the response.
+    /// Whether the server has accepted the form, in spite of an error that the system reports with the response.
     ///
     /// The system's process stores the response among the app's files. On a locked device (`NSFileProtectionComplete`)
     /// this fails, and the system reports EPERM in `NSPOSIXErrorDomain` although the form arrived.

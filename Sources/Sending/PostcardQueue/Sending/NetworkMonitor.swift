@@ -12,7 +12,7 @@ final class NetworkMonitor: Sendable {
     static let shared = NetworkMonitor()
 
     private let monitor = NWPathMonitor()
-    /// The latest network; `nil` until the first update, before which the monitor's path is not valid.
+    /// The latest network; `nil` until the first update, because the monitor's path is not valid earlier.
     private let known = Mutex<NetworkPath?>(nil)
     private let signal = ChangeSignal()
 

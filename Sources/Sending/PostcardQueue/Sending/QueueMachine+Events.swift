@@ -74,7 +74,7 @@ extension QueueMachine {
         /// - Parameter uploads: The uploads of the attempts, as far as they are known.
         case cancel([AttemptID], of: [QueuedUpload.ID])
         case read
-        /// Mark uploads as being sent. The marks are on disk before any attempt begins, for later attempts.
+        /// Mark uploads as being sent. The marks are on disk before any of their attempts begins.
         case claim(Claim)
         case begin(UploadRow)
         case list
@@ -96,8 +96,8 @@ extension QueueMachine {
     struct Claim: Sendable, Equatable {
         /// The maximum number of uploads.
         let count: Int
-        /// The maximum number of uploads that the carrier may get before they are due, so that they do not delay other
-        /// uploads. Only the system accepts such uploads.
+        /// The maximum number of uploads to give to the carrier before they are due. The limit keeps them from delaying
+        /// other uploads. Only the system accepts such uploads.
         let later: Int
         /// The uploads to leave unmarked even if they are due.
         let excluded: Set<QueuedUpload.ID>
@@ -127,7 +127,7 @@ extension QueueMachine {
 
 /// The types of the machine's state.
 extension QueueMachine {
-    /// The carrier of attempts, as far as this process knows it.
+    /// The state of the connection to the carrier of attempts.
     struct Session {
         enum Connection {
             case disconnected
@@ -193,7 +193,7 @@ extension QueueMachine {
         }
     }
 
-    /// The state of a round, which decides which result the machine waits for.
+    /// The state of a round: the action whose result the machine waits for.
     enum State {
         case resting
         case connecting

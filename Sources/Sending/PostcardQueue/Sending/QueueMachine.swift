@@ -82,8 +82,8 @@ struct QueueMachine: Sendable {
             return finish(at: now)
         case (.beginning(_, let rows), .done): return begin(rows[...], at: now)
         case (.beginning(let row, let rows), .refused(let refusal)):
-            // The upload waits longer than its own delay, because even uploads that are due later are handed over. An
-            // upload that was put back into the queue is handed over at once.
+            // Uploads are handed over even before they are due. So this time keeps the upload from being handed over
+            // again at once. An upload that was put back into the queue needs no such wait.
             if !refusal.outcome.isStopped { postponed[row.upload.id] = now.addingTimeInterval(Rules.postponement) }
             ledger.end(row.attempt, refusal.outcome, hasBegun: refusal.hasBegun)
             return settle(then: .begin(rows), at: now)
@@ -155,8 +155,8 @@ extension QueueMachine {
         }
     }
 
-    /// Receives events, which are processed when the carrier's attempts are known. That the session has ended is
-    /// recorded at once: the next session may have other attempts.
+    /// Receives events. They are processed when the carrier's attempts are known. Only the end of a session is recorded
+    /// at once, because the next session may have other attempts.
     private mutating func receive(_ news: [AttemptEvent]) {
         events += news
         for event in news {
@@ -176,7 +176,7 @@ extension QueueMachine {
         }
     }
 
-    /// Sends uploads again whose attempts the carrier has lost, after a delay, because their ends may be reported late.
+    /// Ends the attempts that the carrier has lost. Their uploads wait, because an end may still be reported.
     private mutating func recover(from comparison: Comparison, at now: Date) -> Action {
         session.connection = .compared
         ledger.endLost(comparing: comparison)

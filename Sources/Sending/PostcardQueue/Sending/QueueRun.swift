@@ -6,7 +6,7 @@ import PostcardFoundation
 protocol AttemptCarrier: Sendable {
     func connect() async throws
 
-    /// The identifiers of attempts. The value is `true` if the attempt has ended and its end was not reported yet.
+    /// The identifiers of all attempts. `true` means that the attempt has ended, but its end was not reported yet.
     func attempts() async throws -> [AttemptID: Bool]
 
     /// The events that were reported since the last call.
@@ -307,7 +307,7 @@ extension Database {
         }
     }
 
-    /// Records the resume data that an attempt has used and left. The system can use resume data only once.
+    /// Removes the resume data that an attempt has used up, and stores the resume data for the next attempt.
     func noteResumption(
         after attempt: QueueMachine.EndedAttempt, _ settlement: Settlement, of id: QueuedUpload.ID
     ) throws {

@@ -11,7 +11,7 @@ enum Settlement: Sendable, Equatable {
     /// The form is sent again.
     ///
     /// - Parameters:
-    ///   - count: The kind under which the attempt is counted.
+    ///   - count: The way to count the attempt.
     ///   - mayHaveArrived: Whether the attempt may have delivered the form.
     case delay(until: Date, because: QueuedUpload.Failure, as: AttemptCount, mayHaveArrived: Bool)
     /// The upload has failed.
@@ -71,7 +71,7 @@ extension QueueMachine.Rules {
         // The server has the form, even if the upload was cancelled or paused in the meantime.
         if case .accepted(let response) = outcome { return .done(response) }
         guard row.attempt == attempt.id else { return nil }
-        // An upload that resumes is not unclear. If an earlier attempt was unclear, the user was already asked.
+        // An upload that can resume needs no question. If an earlier attempt was unclear, the user was already asked.
         let asks = !retryPolicy.repeatsUnclear && row.resource == nil && attempt.resumeData == nil
         // The user is asked even if the upload was paused in the meantime, because resuming it would send it again
         // without a question. If the user has retried the upload or sent it to another URL, the earlier attempt does
@@ -117,8 +117,8 @@ extension QueueMachine.Rules {
                     until: now.addingTimeInterval(delay / .seconds(1)), because: QueuedUpload.Failure(error),
                     as: .failure(conflicts: history.conflicts), mayHaveArrived: mayHaveArrived)
             case .fail(let error) where error.response != nil && error.outlook == nil && row.resumeData != nil:
-                // After a pause, the server may refuse the rest of a form whose beginning it has lost, and not the form
-                // itself. So the next attempt sends the whole form.
+                // After a pause, the refusal may concern only the rest of the form, because the server has lost its
+                // beginning. So the next attempt sends the whole form.
                 return .delay(
                     until: now, because: QueuedUpload.Failure(error), as: .nothing,
                     mayHaveArrived: mayHaveArrived || delivery.mayHaveArrived)
@@ -127,7 +127,7 @@ extension QueueMachine.Rules {
             }
         case .interrupted(let interruption):
             let count = row.interruptions + 1
-            // The system has not sent an attempt before its time, so it can be interrupted any number of times.
+            // The system sends nothing of an attempt before it is due. So earlier interruptions do not count.
             let isDue = row.earliestBegin.map { $0 <= now } ?? true
             let counts = interruption.counts && attempt.hasBegun && isDue
             if counts, count >= Interruption.maximumCount {
@@ -183,7 +183,7 @@ extension Database {
         }
     }
 
-    /// Marks an upload that the system got before its time as being sent.
+    /// Records that the sending of an upload has begun. The upload was handed to the system before it was due.
     func beginTransfer(of id: QueuedUpload.ID) throws {
         try execute(
             sql: """

@@ -57,7 +57,7 @@ extension Database {
     /// Delays an upload after an attempt.
     ///
     /// - Parameters:
-    ///   - count: The kind under which the attempt is counted.
+    ///   - count: The way to count the attempt.
     ///   - mayHaveArrived: Whether the attempt may have delivered the form.
     func delayUpload(
         _ id: QueuedUpload.ID, until due: Date, because failure: QueuedUpload.Failure, as count: AttemptCount,
@@ -86,8 +86,8 @@ extension Database {
         if case .staleForm = count { try endSignature(of: id, at: due) }
     }
 
-    /// Whether a clock that was ahead has set the time when an upload is due, when it was first attempted or when it
-    /// was done.
+    /// Whether any upload has an impossible time in the future, set while the clock was ahead: when it is due, when it
+    /// was first attempted or when it was done.
     ///
     /// - Parameters:
     ///   - latest: The end of the longest delay that begins now.
@@ -105,8 +105,8 @@ extension Database {
             ]) ?? false
     }
 
-    /// Replaces times in the future, which a clock that was ahead has set, by the current time. Otherwise the time
-    /// limits of these uploads would begin late, and uploads that are done from now on would be removed before them.
+    /// Replaces times in the future, set while the clock was ahead, by the current time. Otherwise the time limits of
+    /// these uploads would begin late, and newer uploads that are done would be removed before older ones.
     func correctLaterTimes(to now: Date) throws {
         let arguments: StatementArguments = ["now": now.timeIntervalSince1970]
         try execute(sql: "UPDATE upload SET started = :now WHERE \(Self.startsLater)", arguments: arguments)
@@ -114,18 +114,18 @@ extension Database {
             sql: "UPDATE upload SET finished = :now WHERE state = 'done' AND finished > :now", arguments: arguments)
     }
 
-    /// A condition for uploads whose first attempt has an impossible date in the future. An attempt that the system got
-    /// early begins when its upload is due.
+    /// A condition for uploads whose first attempt has an impossible date in the future. A date up to `notBefore` is
+    /// possible: the system may get an attempt before it is due.
     private static let startsLater = "typeof(started) = 'real' AND started > max(:now, coalesce(notBefore, 0))"
 
-    /// A condition for uploads that are due later than the longest delay and than their own earliest time.
+    /// A condition for uploads that are due later than both the longest delay and their own earliest time.
     private static let isDueTooLate = """
         state IN ('waiting', 'retrying') AND typeof(due) = 'real' AND due > max(:latest, coalesce(notBefore, 0))
             AND (session IS NULL OR session = :session)
         """
 
-    /// Corrects the due dates of uploads that are too late. Uploads of a background session are taken from the session,
-    /// whose sender then cancels their attempts.
+    /// Corrects due dates that are too late. Uploads of a background session are taken from the session, whose sender
+    /// then cancels their attempts.
     func redateUploads(after latest: Date, of session: String?, to due: Date) throws {
         let ids = try QueuedUpload.ID.fetchAll(
             self, sql: "SELECT id FROM upload WHERE \(Self.isDueTooLate)",
@@ -277,7 +277,7 @@ extension Database {
 
     /// Puts an upload back into the queue with another URL.
     ///
-    /// - Parameter keepsDelivery: Whether the possible delivery of the form also concerns the new URL.
+    /// - Parameter keepsDelivery: Whether a form that may have arrived at the old URL may also be at the new URL.
     func readdressUpload(
         _ id: QueuedUpload.ID, to url: URL, keepingDelivery keepsDelivery: Bool, at now: Date
     ) throws {
@@ -300,7 +300,7 @@ extension Database {
         return expires.flatMap(Double.fromDatabaseValue).map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Fails the uploads that have expired, even those that are being sent, whose attempts are then cancelled.
+    /// Fails the uploads that have expired. If one of them is being sent, its attempt is then cancelled.
     func failExpiredUploads(at now: Date) throws {
         let failure = QueuedUpload.Failure.expired
         let expired = try QueuedUpload.ID.fetchAll(

@@ -279,7 +279,7 @@ extension Database {
     }
 }
 
-/// The kinds under which attempts that did not deliver the form are counted.
+/// The ways to count an attempt that did not deliver the form.
 enum AttemptCount: Sendable, Equatable {
     /// A failure.
     ///

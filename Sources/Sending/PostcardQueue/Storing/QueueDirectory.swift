@@ -235,8 +235,8 @@ final class QueueDirectory: Sendable {
         try? FileManager.default.removeItem(at: importURL(upload))
     }
 
-    /// Removes bodies without an upload that were last written before a given time. A process left them when it ended
-    /// during a write. Only regular files whose names are those of bodies are removed.
+    /// Removes bodies that belong to no upload and were last written before a given time. A process left them when it
+    /// ended during a write. Only regular files with the name of a body are removed.
     func sweep(keeping uploads: Set<UUID>, olderThan limit: Date) {
         for name in (try? bodies.names()) ?? [] {
             guard let upload = UUID(uuidString: name), upload.uuidString == name, !uploads.contains(upload),
