@@ -219,7 +219,7 @@ extension BodyHandover.Progress {
         }
     }
 
-    /// - Returns: How long to wait until the next check, and the reason if the form must be interrupted.
+    /// Returns how long to wait until the next check, and the reason if a slow client's form must be interrupted.
     fileprivate mutating func check(
         _ limits: FormReceiver.Timeouts, at now: NIODeadline
     ) -> (rest: Duration, interruption: RequestInterruption?) {
@@ -242,7 +242,7 @@ extension BodyHandover: AsyncSequence {
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body: self) }
 }
 
-/// A request's connection to the server that uses ``FormReceiver``. The receiver gets the body, not the connection.
+/// Represents the connection of a request in ``FormReceiver``, which only gets the head and body from its server.
 final class ClientConnection: RequestConnection {
     let peer: PeerAddress?
     let report = UploadReport()
@@ -332,7 +332,7 @@ package struct TransferRate: Sendable {
         pausedSince = nil
     }
 
-    /// - Returns: How long to wait until the next check; `nil` if the client is too slow.
+    /// Returns how long to wait until the next check; `nil` if the client is too slow.
     package mutating func check(at now: NIODeadline) -> Duration? {
         guard let began, minimumBytesPerSecond > 0 else { return gracePeriod }
         let paused = pausedTime + (pausedSince.map { $0.duration(to: now) } ?? .zero)

@@ -52,7 +52,7 @@ struct RequestDescription: Encodable {
         var around: Bytes?
         /// The number of places with the same problem, including this place.
         let count: Int
-        /// The first of the further places with the same problem.
+        /// Further places with the same problem, up to a maximum number.
         let also: [Place]
         /// The problems that this problem causes, grouped by kind.
         let consequences: [Consequence]

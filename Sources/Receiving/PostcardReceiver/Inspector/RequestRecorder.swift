@@ -11,7 +11,7 @@ final class RequestRecorder: FormObserver {
     private struct State {
         var body = RecordedBody.Builder()
         var isComplete = false
-        /// Whether reading the body has failed. Afterwards, the body seems to end a second time.
+        /// Whether reading the body has failed. The body is then incomplete, even if its end is reported later.
         var hasBrokenOff = false
         var parts: [RecordedPart] = []
         var partBytes = 0

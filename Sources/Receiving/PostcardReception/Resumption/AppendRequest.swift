@@ -135,7 +135,7 @@ struct InterimReports {
         interval = options.progressInterval
     }
 
-    /// Sends the address if the request is still incomplete after a while.
+    /// Sends the address of the upload if the request is still incomplete after a while.
     ///
     /// - Returns: A closure that cancels the response, to be called when the request is complete.
     func announce() async throws -> (@Sendable () -> Void)? {

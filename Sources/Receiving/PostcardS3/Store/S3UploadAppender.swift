@@ -126,7 +126,7 @@ private final class ChunkGathering: Sendable {
         var start: Int64
         var gathered = GatheredBytes()
         var lastSent: ContinuousClock.Instant
-        /// The latest chunk that is being stored, after all earlier chunks.
+        /// The task that stores the latest chunk, after all earlier chunks.
         var sending: Task<Void, any Error>?
     }
 

@@ -103,7 +103,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
         try? server.syncOptions?.setOption(.autoRead, value: false)
     }
 
-    /// Waits until a connection is closed, and closes old ones meanwhile, because the waiting addresses are unknown.
+    /// Waits until a connection is closed. Also closes old connections, because a new client may be waiting.
     private func waitForRoom(_ server: any Channel) {
         pause(.full, server)
         guard !count.value.isWaiting else { return }

@@ -136,7 +136,7 @@ struct ConnectionState {
 
     enum ResponseAction: Equatable {
         case write
-        /// Write the response as the last of the connection, as its head then declares.
+        /// Write the response as the last of the connection, and declare this in its head.
         case writeAsLast
         /// Write a refusal that belongs to no request, because the received bytes are not HTTP.
         case writeMalformedRequest

@@ -54,7 +54,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         if handlers == 0 { waitForRequest() }
     }
 
-    /// Waits for a request. The time allows for a GOAWAY to an idle client and its reaction.
+    /// Waits for a request. The timeout leaves an idle client enough time to receive a GOAWAY and to react.
     private func waitForRequest() {
         close(after: options.keepAliveTimeout + options.drainTimeout)
     }

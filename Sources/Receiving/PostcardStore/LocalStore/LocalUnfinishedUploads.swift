@@ -52,7 +52,7 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// - Returns: `nil` if the folder contains nothing to resume.
+    /// Loads the upload in a folder. If there is nothing to resume, returns `nil`.
     private static func load(
         _ folder: UnfinishedDirectory, _ id: ResumptionID, _ damaged: DamagedUploads, _ logger: Logger, _ now: Date
     ) -> (facts: UnfinishedDirectory.Facts, progress: UnfinishedUploadProgress)? {

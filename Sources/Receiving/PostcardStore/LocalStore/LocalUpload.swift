@@ -22,7 +22,7 @@ public final class LocalUpload: PendingUpload {
     /// enough for many uploads.
     private static let maximumBatchBytes = 256 << 10
     private static let minimumBatchBytes = 16 << 10
-    /// The total number of bytes that all uploads may gather. Thousands of uploads may gather more.
+    /// The memory that all uploads divide, in bytes. Each may gather `minimumBatchBytes`, even if its part is smaller.
     private static let sharedBytes = 8 << 20
 
     /// The maximum number of files that are gathered before they are written, because each write occupies a thread.

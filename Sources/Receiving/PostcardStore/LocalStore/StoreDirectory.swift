@@ -72,7 +72,7 @@ struct StoreDirectory: Sendable {
 
     static func name(ofFile index: Int) -> String { String(index) }
 
-    /// The name of the empty file with the digests of a record's key and of the record.
+    /// The name of an empty file in a record's folder. It contains the digests of the record's key and of the record.
     static func name(of key: UploadKey, recordDigest: String) -> String { keyPrefix + key.digest + "-" + recordDigest }
 
     private static let keyPrefix = "key-"

@@ -28,7 +28,7 @@ public protocol MaintainedUploadStore: UploadStore {
     /// The block size in bytes: each file, record and folder counts in whole blocks. Defaults to 1.
     var blockBytes: Int64 { get }
 
-    /// The number of bytes of each upload, in whole blocks. Defaults to `nil`, for stores that would read each record.
+    /// The number of bytes of each upload, in whole blocks. Defaults to `nil`: finding out would require all records.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func sizes() async throws -> [UploadID: Int64]?
