@@ -280,8 +280,8 @@ final class ClientConnection: RequestConnection {
         _ = await task?.result
     }
 
-    /// `quietTime` is how long an ended request may receive no bytes before it is interrupted. After `attempts` such
-    /// times, the request is always interrupted.
+    /// A request that must end is interrupted once no bytes have arrived for `quietTime`. After `attempts` such times,
+    /// the request is always interrupted.
     private static let (quietTime, attempts) = (Duration.milliseconds(50), 4)
 
     func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool) {

@@ -31,7 +31,7 @@ struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
         [.accessControlAllowOrigin: origin, .accessControlExposeHeaders: "*", .vary: "Origin"]
     }
 
-    /// The response to a preflight request. It lists `Authorization` by name, because the asterisk excludes it.
+    /// The response to a preflight request. It lists `Authorization` by name, because `*` does not include that field.
     private static func offer(to origin: String) -> HTTPFields {
         var fields = fields(for: origin)
         fields[.accessControlAllowMethods] = "*"

@@ -28,7 +28,7 @@ final class LiveEvents: Sendable {
     private let maximumWaitingEvents: Int
     /// The maximum number of bytes that may wait for a listener. A listener that exceeds the maximum is disconnected.
     private let maximumWaitingBytes: Int
-    /// The maximum size of an event, because events wait in memory. A longer event disconnects all listeners.
+    /// The maximum size of an event, in bytes, because events wait in memory. A longer event disconnects all listeners.
     private static let maximumEventBytes = 256 << 10
     private let state = Mutex(State())
 

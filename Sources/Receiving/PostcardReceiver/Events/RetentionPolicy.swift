@@ -57,8 +57,7 @@ struct RetentionClock: Sendable {
     /// The uptime at which the jump of the machine's clock was detected.
     private var jumped: Duration?
 
-    /// How many seconds the machine's clock may differ from the measured time before it counts as having jumped.
-    /// Ordinary corrections of a clock are smaller.
+    /// How many seconds the machine's clock may jump and still be trusted. Ordinary corrections are smaller.
     private static let tolerance: TimeInterval = 60
     /// How long the machine's clock is distrusted after a jump.
     static let patience = Duration.seconds(3600)

@@ -23,7 +23,7 @@ final class ChildProcess: Sendable {
 
     private enum State {
         case notStarted
-        /// The program runs. `waiter` is `nil` after the task was cancelled, and the process must only be reaped.
+        /// The program runs. After the task is cancelled, `waiter` is `nil`, and the process must only be reaped.
         case running(pid_t, waiter: Waiter?)
         case over
     }

@@ -21,7 +21,7 @@ struct AppendRequest {
     }
 
     /// Advice for a client that asks for resumption with wrong header fields; `nil` if the fields follow a known
-    /// version.
+    /// version of the draft.
     static func advice(for request: IncomingRequest) -> String? {
         let fields = request.headers
         guard let version = ResumptionVersion(of: fields) else {

@@ -231,7 +231,7 @@ extension S3UploadStore {
         }
     }
 
-    /// Lists committed records whose receiver was killed before it listed them.
+    /// Adds committed records to the listing, if their receiver was killed before it added them.
     private func listCommitted(_ times: SweepTimes) async throws {
         try await objects.listAll(ObjectName.keys) { page in
             for object in page.objects where object.size > 0 {

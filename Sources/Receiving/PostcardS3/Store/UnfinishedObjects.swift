@@ -37,7 +37,7 @@ struct UnfinishedObjects: Sendable {
     /// What a listing shows about the upload.
     struct Listing: Sendable {
         var chunks: [Chunk] = []
-        /// The length of the form, in bytes, if a later request than the first declared it.
+        /// The length of the form, in bytes, if a request after the first has declared it.
         var length: Int64?
     }
 

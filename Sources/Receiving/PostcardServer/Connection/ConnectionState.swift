@@ -216,7 +216,7 @@ struct ConnectionState {
 
     /// The meaning of a client's silence in the current phase.
     enum Silence: Equatable {
-        /// The client waits for a response, or none of its bytes are read.
+        /// The client waits for a response, or the server reads none of its bytes.
         case expected
         /// The client has stopped in the middle of a body.
         case inBody

@@ -24,7 +24,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// - Returns: `nil` for an address of another family, such as that of a Unix socket.
+    /// Makes the address of a socket; `nil` for an address of another family, such as that of a Unix socket.
     package init?(_ address: SocketAddress?) {
         guard let address, case let family = address.protocol, family != .unix else { return nil }
         let bytes = address.withSockAddr { pointer, count in
@@ -96,7 +96,7 @@ package struct PeerAddress: Hashable, Sendable {
         }
     }
 
-    /// - Returns: `nil` for an address that does not identify a client, such as that of a Unix socket.
+    /// Makes the address that identifies a client; `nil` for an address that does not, such as that of a Unix socket.
     package init?(_ address: SocketAddress?) {
         guard let address = IPAddress(address) else { return nil }
         self.init(address)

@@ -138,7 +138,7 @@ final class LocalUnfinishedUploads: Sendable {
         try file.append(bytes, at: upload.bytes) { upload.advance(by: $0) }
     }
 
-    /// Replaces the bytes of an upload with its response. The response is dropped if its record was deleted meanwhile.
+    /// Replaces the bytes of an upload with its response. Drops a response that shows a record deleted meanwhile.
     func finish(
         _ upload: LocalUnfinishedUpload, with response: FinalResponse, options: UnfinishedUploadOptions
     ) async throws {

@@ -20,7 +20,7 @@ struct UnfinishedDirectory: Sendable {
         let expires: Date
         /// The length of the form, in bytes; `nil` until a request declares it.
         var length: Int64?
-        /// The number of synced bytes that the client was told are stored; `nil` in files of an early version.
+        /// The number of synced bytes that were reported to the client as stored; `nil` in files of an early version.
         var promised: Int64? = 0
         /// Identifies the start of the system after which the unsynced bytes were written.
         var systemStart = SystemStart.current

@@ -6,8 +6,7 @@ public protocol MaintainedUploadStore: UploadStore {
     /// The interval of the calls of ``sweep()``.
     var sweepInterval: Duration { get }
 
-    /// The interval of ``newestRecords()`` calls while clients listen to events; `nil` if no other process uses the
-    /// store.
+    /// How often ``newestRecords()`` is called while clients listen to events; `nil` if no other process uses it.
     var followingInterval: Duration? { get }
 
     /// Checks that an upload could begin, within a few seconds.
