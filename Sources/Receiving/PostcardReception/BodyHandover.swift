@@ -47,8 +47,8 @@ final class BodyHandover: Sendable {
 
     // MARK: - The reading task
 
-    /// Reads a body to its end, or until the form needs no more bytes. The body's iterator is made when bytes are
-    /// needed: some servers then begin to read the connection, or fail if the request has no body.
+    /// Reads a body to its end, or until the form needs no more bytes. The body's iterator is made only when bytes are
+    /// needed: making it starts the reading in some servers, and fails in others if the request has no body.
     func pump<Body: AsyncSequence>(_ body: Body) async where Body.Element: FormChunk {
         guard await isWanted() else { return }
         if announced == 0 { return end(with: nil) }

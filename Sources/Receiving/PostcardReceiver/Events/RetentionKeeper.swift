@@ -28,7 +28,7 @@ struct RetentionKeeper: Service {
     private let news: RetentionNews
     private let begun = AsyncStream<Never>.makeStream()
 
-    /// How often a shared store is listed while it slightly exceeds its limit. A thousand uploads cost one request.
+    /// How often a shared store is listed while it slightly exceeds its limit. Each 1,000 uploads cost a request.
     private static let sharedInterval = Duration.seconds(600)
     /// The interval at which a shared store is listed while it seems to exceed the limit by more than ``tolerance``.
     private static let excessInterval = Duration.seconds(30)

@@ -7,8 +7,8 @@ import PostcardWire
 
 /// A form that is being received. Files are passed to the store, and text fields are collected.
 ///
-/// A form is a class, and only its calls of the store are asynchronous: asynchronous functions keep copies of their
-/// values while a sender stalls, and the values of a form are large.
+/// To save memory, a form is a class, and only its calls of the store are asynchronous: an asynchronous function keeps
+/// copies of its values while a sender stalls.
 final class IncomingForm {
     /// The part that is being received.
     private enum Part {

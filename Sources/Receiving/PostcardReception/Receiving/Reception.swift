@@ -271,7 +271,7 @@ package struct Reception<Store: UploadStore>: Sendable {
         return try ArrivingFormChecker(parser: try parser(for: request, in: frame), frame: frame)
     }
 
-    /// Returns the frame that makes a form of a body; `nil` if the body already is a form. Checks the request's head.
+    /// Returns the frame that turns a body into a form; `nil` if the body already is a form. Checks the request's head.
     func frame(of request: IncomingRequest) throws(UploadProblem) -> FramedBody? {
         let contentType = try request.head.formContentType(limits: options.limits)
         return options.acceptsAnyBody && !FramedBody.isForm(contentType) ? FramedBody(of: request) : nil

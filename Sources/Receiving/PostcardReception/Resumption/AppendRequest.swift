@@ -111,7 +111,7 @@ struct InterimReports {
     private let delay: Duration
     private var interval: Duration
     private var last = ContinuousClock.now
-    /// The number of further reports. Some proxies end a request after about five interim responses.
+    /// The number of reports that may still be sent. Some proxies end a request after about five interim responses.
     private var reportsLeft = 3
 
     /// - Parameters:

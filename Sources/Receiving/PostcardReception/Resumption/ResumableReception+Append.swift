@@ -146,7 +146,7 @@ extension ResumableReception {
 
         /// Makes the bytes durable, or removes them again if their digest is wrong.
         ///
-        /// - Parameter interruption: The error of receiving the body, if the body did not end by itself.
+        /// - Parameter interruption: The error that ended the body early; `nil` if the body is complete.
         mutating func end(after interruption: (any Error)?, _ holder: UploadLock.Holder) async throws {
             let count = offset - append.offset
             let isEnded = holder.isEnded || Task.isCancelled

@@ -174,7 +174,7 @@ final class MemoryBudget: Sendable {
     }
 }
 
-/// Bytes that are gathered for one request: a few in separate memory, or more in a block of the budget.
+/// Bytes that are gathered for one request. A few bytes have their own memory. More bytes use a block of the budget.
 struct GatheredBytes: Sendable {
     private var few = ByteBuffer()
     private var block: MemoryBudget.Block?

@@ -110,7 +110,7 @@ public final class S3Upload: PendingUpload {
         fields: [UploadRecord.Field], parts: [UploadRecord.Part]
     ) async throws -> CommittedUpload {
         self.parts = parts
-        // After this time, the sweep may remove the files. The time of the signature prevents a commit that is delayed.
+        // Later, the sweep may remove the files. The time of the signature keeps a delayed commit from succeeding then.
         guard begun.duration(to: store.objects.surroundings.now()) < S3UploadStore.maximumUploadTime else {
             throw UploadStoreError(.unavailable, "The upload took too long.", advice: "Send it again.")
         }

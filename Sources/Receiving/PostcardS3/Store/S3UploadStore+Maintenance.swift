@@ -8,7 +8,7 @@ extension S3UploadStore {
 
     public var sweepInterval: Duration { .seconds(3600) }
 
-    /// Two seconds. Following the store costs one request each time.
+    /// Two seconds. Each look at the newest records costs one request.
     public var followingInterval: Duration? { .seconds(2) }
 
     /// Checks that an upload could begin, by writing a small object within five seconds.

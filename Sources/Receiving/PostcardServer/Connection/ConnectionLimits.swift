@@ -7,7 +7,7 @@ import SystemPackage
 /// Accepts connections within the shares of their addresses, and only as many as there are descriptors.
 ///
 /// The gate is the first handler of the listening channel. Connections beyond an address's share are closed, except
-/// those of a proxy, which has many clients. If all are used up, new connections wait in the system's queue.
+/// those of a proxy, which has many clients. At the total maximum, new connections wait in the system's queue.
 package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Sendable {
     package typealias InboundIn = any Channel
     package typealias InboundOut = any Channel

@@ -25,7 +25,7 @@ struct ConnectionState {
         /// Whether any request has begun on the connection.
         var hasBegun = false
 
-        /// The state of dropping the remaining bytes of the last request.
+        /// How the remaining bytes of the last request are dropped.
         var drain: Drain { Drain(hasLength: hasLength) }
     }
 

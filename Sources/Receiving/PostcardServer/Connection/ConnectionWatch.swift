@@ -23,7 +23,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        // The limit applies to all streams of a connection. Each notices its progress as the client reads.
+        // The limit applies to the whole connection, so that each stream notices what the client reads.
         SocketProgress.limitUnsentBytes(of: context.channel)
         close(after: options.idleTimeout)
     }

@@ -3,7 +3,7 @@ package import PostcardReception
 public import PostcardStore
 public import ServiceLifecycle
 
-/// Sweeps a store regularly, in an application of your own with upload routes. `Receiver` already has the service.
+/// Removes old data from a store regularly, in an application of your own. `Receiver` already has this service.
 ///
 /// ```swift
 /// let application = Application(

@@ -72,8 +72,8 @@ package struct PeerAddress: Hashable, Sendable {
 
     private let network: Network
 
-    /// All clients with unknown addresses, because their connections are closed. They share their limits, so that a
-    /// client cannot avoid its limits by closing connections right after its requests.
+    /// All clients whose addresses are unknown, because their connections are already closed. They share their limits,
+    /// so that a client cannot avoid its limits by closing connections right after its requests.
     package static let unknown = PeerAddress(.unknown)
 
     private init(_ network: Network) {

@@ -75,7 +75,7 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         let excess = count - max(maximumCount, 0)
         var removed: [Item] = []
         if excess == 1, let item = removeOldest(by: { $0.entries.count }) { removed.append(item) }
-        // Several items are too many only after the limit was lowered.
+        // More than one item exceeds the limit only after the limit was lowered.
         if excess > 1 { removed = removeOldest(excess) }
         while bytes > maximumBytes, count > 1, let item = removeOldest(by: { $0.bytes }) { removed.append(item) }
         return removed

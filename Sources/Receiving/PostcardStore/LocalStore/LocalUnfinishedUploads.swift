@@ -4,7 +4,7 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// The unfinished uploads of a ``LocalUploadStore``, and the kept responses.
+/// The unfinished uploads of a ``LocalUploadStore``, and their kept responses.
 final class LocalUnfinishedUploads: Sendable {
     private struct Table {
         var uploads: [ResumptionID: LocalUnfinishedUpload] = [:]
@@ -145,7 +145,7 @@ final class LocalUnfinishedUploads: Sendable {
         try await upload.store(response)
         let surplus = table.withLock { table in
             table.finished.append(upload.id, of: upload.form.client)
-            // Several responses are too many only after the maximum was lowered.
+            // More than one response exceeds the maximum only after the maximum was lowered.
             return table.finished.removeExcess(over: options.maximumKeptResponses).compactMap { table.uploads[$0] }
         }
         for other in surplus where other !== upload { await expire(other) }
