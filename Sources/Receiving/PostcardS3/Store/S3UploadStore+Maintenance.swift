@@ -87,7 +87,7 @@ struct SweepTimes: Sendable {
 
 extension S3UploadStore {
     /// Removes data of interrupted uploads and deletions, and lists records that were committed but not listed. Call
-    /// this function regularly, such as once an hour. Several receivers may call it at once.
+    /// this function regularly, such as once an hour. Several receivers may call it at the same time.
     ///
     /// - Throws: `UploadStoreError` if the object store fails. The next sweep continues the work.
     public func sweep() async throws { try await sweep(SweepTimes()) }

@@ -3,7 +3,7 @@ import NIOCore
 /// The latest items of all clients. If there are too many, the address with the most items loses its oldest item, so
 /// that a busy client cannot displace the few items of others.
 package struct SharedHistory<Item: Sendable>: Sendable {
-    /// An item in the history. A class, because a struct's references would be copied whenever its number is read.
+    /// An item in the history. This is a class, because reading the number of a struct would also copy its references.
     private final class Entry: Sendable {
         /// The number of the item among all items that were ever added.
         let number: Int
