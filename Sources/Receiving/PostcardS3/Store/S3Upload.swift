@@ -65,7 +65,7 @@ public final class S3Upload: PendingUpload {
 
     /// Adds a file by copying an object within the store.
     ///
-    /// The digest is the copy's: others may write to the original, and not every store compares its ETag.
+    /// The digest is that of the copy, because others may write to the original, and not every store compares its ETag.
     func copyFile(from source: String, _ head: ObjectHead, name: String, filename: String) async throws {
         let contentType = head.contentType ?? MediaType.octetStream.value
         var reading = ObjectReading()
