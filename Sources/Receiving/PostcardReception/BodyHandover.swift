@@ -47,8 +47,8 @@ final class BodyHandover: Sendable {
 
     // MARK: - The reading task
 
-    /// Reads a body to its end, or until the form needs no more bytes. The body's iterator is made when bytes are
-    /// needed: some servers then begin to read the connection, or fail if the request has no body.
+    /// Reads a body to its end, or until the form needs no more bytes. The body's iterator is made only when bytes are
+    /// needed: making it starts the reading in some servers, and fails in others if the request has no body.
     func pump<Body: AsyncSequence>(_ body: Body) async where Body.Element: FormChunk {
         guard await isWanted() else { return }
         if announced == 0 { return end(with: nil) }
@@ -219,7 +219,7 @@ extension BodyHandover.Progress {
         }
     }
 
-    /// - Returns: How long to wait until the next check, and the reason if the form must be interrupted.
+    /// Returns how long to wait until the next check, and the reason if a slow client's form must be interrupted.
     fileprivate mutating func check(
         _ limits: FormReceiver.Timeouts, at now: NIODeadline
     ) -> (rest: Duration, interruption: RequestInterruption?) {
@@ -242,7 +242,7 @@ extension BodyHandover: AsyncSequence {
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body: self) }
 }
 
-/// A request's connection to the server that uses ``FormReceiver``. The receiver gets the body, not the connection.
+/// Represents the connection of a request in ``FormReceiver``, which only gets the head and body from its server.
 final class ClientConnection: RequestConnection {
     let peer: PeerAddress?
     let report = UploadReport()
@@ -280,8 +280,8 @@ final class ClientConnection: RequestConnection {
         _ = await task?.result
     }
 
-    /// `quietTime` is how long an ended request may receive no bytes before it is interrupted. After `attempts` such
-    /// times, the request is always interrupted.
+    /// A request that must end is interrupted once no bytes have arrived for `quietTime`. After `attempts` such times,
+    /// the request is always interrupted.
     private static let (quietTime, attempts) = (Duration.milliseconds(50), 4)
 
     func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool) {
@@ -332,7 +332,7 @@ package struct TransferRate: Sendable {
         pausedSince = nil
     }
 
-    /// - Returns: How long to wait until the next check; `nil` if the client is too slow.
+    /// Returns how long to wait until the next check; `nil` if the client is too slow.
     package mutating func check(at now: NIODeadline) -> Duration? {
         guard let began, minimumBytesPerSecond > 0 else { return gracePeriod }
         let paused = pausedTime + (pausedSince.map { $0.duration(to: now) } ?? .zero)

@@ -37,6 +37,8 @@ public struct AccessTokens: Sendable, Hashable {
     /// Whether requests for a purpose need no token.
     func isOpen(for purpose: Purpose) -> Bool { tokens(for: purpose).isEmpty }
 
+    /// Checks the token of a request with a purpose.
+    ///
     /// - Parameter authorization: The value of the request's `Authorization` field.
     /// - Throws: ``UploadProblem`` if `authorization` contains none of the tokens that the purpose requires.
     func check(_ authorization: String?, for purpose: Purpose) throws(UploadProblem) {

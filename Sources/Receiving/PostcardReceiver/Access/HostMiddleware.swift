@@ -6,8 +6,8 @@ import PostcardWire
 
 /// Refuses requests whose `Host` is not a name of this machine, or is repeated.
 ///
-/// A page on the web can let its own name resolve to 127.0.0.1. To the browser it then has the same origin as a
-/// receiver on this machine, and could read the uploads. The name in `Host` reveals this attack.
+/// A page on the web can let its own name resolve to 127.0.0.1. The browser then treats the page and a receiver on this
+/// machine as one origin, so the page could read the uploads. The name in `Host` reveals this attack.
 struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
     /// The allowed host names besides this machine's own, in lower case without a trailing dot; `nil` allows all names.
     let allowed: Set<String>?

@@ -31,7 +31,7 @@ struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
         [.accessControlAllowOrigin: origin, .accessControlExposeHeaders: "*", .vary: "Origin"]
     }
 
-    /// The response to a preflight request. It lists `Authorization` by name, because the asterisk excludes it.
+    /// The response to a preflight request. It lists `Authorization` by name, because `*` does not include that field.
     private static func offer(to origin: String) -> HTTPFields {
         var fields = fields(for: origin)
         fields[.accessControlAllowMethods] = "*"
@@ -41,7 +41,7 @@ struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// Decides which pages may cause requests that change something and have no token.
+/// Decides which web pages may send requests that change data without a token.
 ///
 /// A browser sends such a request for any page on the web. `Sec-Fetch-Site` shows the relation of that page to the
 /// receiver. `Origin` is the fallback: older browsers never send `Sec-Fetch-Site`, and no browser sends it to another

@@ -14,7 +14,7 @@ final class LiveEvents: Sendable {
         /// The connected listeners. Each browser tab is a listener.
         var listeners: [Int: (listener: LiveListener, hold: ShareAccount.Hold)] = [:]
         var lastID = 0
-        /// The uploads whose events were published. The store lists them too, so their events must not be sent twice.
+        /// The uploads whose `uploaded` event was sent. The store lists them too, but the event must not be sent again.
         var uploaded = RecentUploads()
         /// The deleted uploads. Later listeners must not receive events about them.
         var deleted = RecentUploads()
@@ -28,7 +28,7 @@ final class LiveEvents: Sendable {
     private let maximumWaitingEvents: Int
     /// The maximum number of bytes that may wait for a listener. A listener that exceeds the maximum is disconnected.
     private let maximumWaitingBytes: Int
-    /// The maximum size of an event, because events wait in memory. A longer event disconnects all listeners.
+    /// The maximum size of an event, in bytes, because events wait in memory. A longer event disconnects all listeners.
     private static let maximumEventBytes = 256 << 10
     private let state = Mutex(State())
 
@@ -121,7 +121,7 @@ final class LiveListener: Sendable {
         self.maximumWaitingBytes = maximumWaitingBytes
     }
 
-    /// - Returns: Whether the event fits in the buffer.
+    /// Adds an event to the buffer. Returns `false` if the event does not fit.
     @discardableResult
     func send(_ event: ByteBuffer) -> Bool {
         let bytes = waitingBytes.add(event.readableBytes, ordering: .relaxed).newValue
@@ -184,7 +184,7 @@ struct EventStream: Sendable {
     /// The interval of heartbeats, which keep proxies from closing an idle response and reveal disconnected clients.
     private static let heartbeat = Duration.seconds(15)
 
-    /// The first bytes of the response. The comment fills the buffers of proxies that hold back the first 2 KiB.
+    /// The first bytes of the response. Their long comment fills the buffers of proxies that hold back the first 2 KiB.
     private static let beginning = ByteBuffer(
         string: ":" + String(repeating: " ", count: 2 << 10) + "\nretry: 2000\n: listening\n\n")
 
@@ -241,7 +241,7 @@ actor StoreFollower {
     private var beginning: Task<Known, any Error>?
     private var isFailing = false
 
-    /// The maximum number of new records published at once. Beyond it, listeners are disconnected and reload the lists.
+    /// The maximum number of new records published at once. If there are more, all listeners must reload the lists.
     private static let maximumRecords = 100
 
     private struct Known: Sendable {
@@ -250,7 +250,7 @@ actor StoreFollower {
         var asked: ContinuousClock.Instant
     }
 
-    /// - Returns: `nil` if this receiver is the only receiver with the store.
+    /// Makes a follower of a store; `nil` if no other receiver uses the store.
     init?(
         _ store: any MaintainedUploadStore, _ live: LiveEvents, logger: Logger,
         onDeletion: @escaping @Sendable (UploadID) -> Void = { _ in }
@@ -263,7 +263,7 @@ actor StoreFollower {
         self.onDeletion = onDeletion
     }
 
-    /// Begins to follow the store, unless it is already followed. Listeners that were added before miss no later event.
+    /// Begins to follow the store if it is not followed yet. A listener added before this call misses no later event.
     ///
     /// - Throws: `UploadStoreError` if the store fails.
     func begin() async throws {

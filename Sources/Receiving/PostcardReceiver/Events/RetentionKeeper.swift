@@ -28,11 +28,11 @@ struct RetentionKeeper: Service {
     private let news: RetentionNews
     private let begun = AsyncStream<Never>.makeStream()
 
-    /// The interval of listings of a shared store within its limit. A listing costs one request per thousand uploads.
+    /// How often a shared store is listed while it slightly exceeds its limit. Each 1,000 uploads cost a request.
     private static let sharedInterval = Duration.seconds(600)
     /// The interval at which a shared store is listed while it seems to exceed the limit by more than ``tolerance``.
     private static let excessInterval = Duration.seconds(30)
-    /// The divisor that gives the tolerated excess: one twentieth of the limit. Forms are refused at twice this excess.
+    /// The tolerated excess is the limit divided by this number. At twice this excess, forms are refused.
     private static let tolerance: Int64 = 20
 
     init(
@@ -160,7 +160,7 @@ struct RetentionKeeper: Service {
 
     // MARK: - Size
 
-    /// The maximum number of uploads whose sizes are read from their records. For more, one request asks for all sizes.
+    /// The maximum number of uploads whose sizes are read from their records. For more, one request reads all sizes.
     static let fewUploads = 100
 
     /// Reads the sizes of all uploads.

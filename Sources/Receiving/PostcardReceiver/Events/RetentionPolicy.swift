@@ -14,15 +14,15 @@ import PostcardServer
 public struct RetentionPolicy: Sendable, Hashable {
     /// The maximum age of uploads. Defaults to `nil`: no limit.
     ///
-    /// In a directory, the age of an upload is how long receivers with this limit have run since it arrived, measured
-    /// by a clock that cannot be set. Uploads received while the machine's clock was wrong are kept as long as others.
-    /// Between two runs, only the machine's clock shows how much time has passed, so each pause counts at most a tenth
-    /// of the maximum age. Uploads already in the directory have the age 0 when the limit is first used.
+    /// In a directory, the age of an upload is the time for which receivers with this limit have run since its arrival.
+    /// While a receiver runs, a clock that cannot be set measures this time, so a wrong machine clock does no harm. The
+    /// time between two runs is read from the machine's clock, and counts at most a tenth of the maximum age per pause.
+    /// Uploads already in the directory have the age 0 when the limit is first used.
     ///
     /// In a bucket, the age is the difference between the machine's clock and the time in the upload's identifier.
     /// Buckets refuse requests with a wrong clock. If the clock is set forward by more than a minute, the new time
-    /// removes nothing for an hour. In the first hour after the start, the time is at most the time of the newest
-    /// upload plus the time since the start.
+    /// removes nothing for an hour. In the first hour after the start, time is counted from the newest upload, because
+    /// the clock may be wrong.
     public var maximumAge: Duration?
 
     /// The maximum number of bytes of all uploads together, records and files. Defaults to `nil`: no limit.
@@ -32,8 +32,8 @@ public struct RetentionPolicy: Sendable, Hashable {
     ///
     /// The newest upload is kept, even if it is larger than the limit. Older uploads are removed while new uploads
     /// arrive. If the uploads exceed the limit by a tenth, forms are refused with 503 and the code `store-over-limit`
-    /// until the uploads are within the limit again. Forms from addresses that have recently sent little are still
-    /// accepted. The uploads therefore never exceed the limit by more than a fifth and one form.
+    /// until the uploads are within the limit again. Addresses that have recently sent little may still send forms, up
+    /// to another tenth. The uploads therefore never exceed the limit by more than a fifth and one form.
     ///
     /// If several receivers share a bucket, each lists all uploads in the bucket at intervals: once an hour, every ten
     /// minutes if the limit seems to be exceeded, and every half minute if it seems to be exceeded by a twentieth.
@@ -57,8 +57,7 @@ struct RetentionClock: Sendable {
     /// The uptime at which the jump of the machine's clock was detected.
     private var jumped: Duration?
 
-    /// The maximum difference, in seconds, between the time on the machine's clock and the time that has passed.
-    /// Ordinary corrections of a clock are smaller.
+    /// How many seconds the machine's clock may jump and still be trusted. Ordinary corrections are smaller.
     private static let tolerance: TimeInterval = 60
     /// How long the machine's clock is distrusted after a jump.
     static let patience = Duration.seconds(3600)
@@ -146,7 +145,7 @@ struct MeasuredAges: Sendable, Codable {
             time += max((uptime - last) / .seconds(1), 0)
         } else {
             time += min(max(wall.timeIntervalSince(self.wall), 0), maximumAge / 10)
-            // New identifiers exceed those of existing uploads, but perhaps not those of removed uploads.
+            // A new upload's identifier may be smaller than a removed upload's. Lower marks make it count as new.
             marks = end.map { end in marks.map { Mark(end: min($0.end, end), time: $0.time) } } ?? []
         }
         self.wall = wall

@@ -53,7 +53,7 @@ struct Diagnosis: Sendable {
         return examination.finish(isWhole: body.isComplete ? true : nil).findings
     }
 
-    /// Returns the diagnosis of a request that was finally refused for another reason.
+    /// Returns the diagnosis with the final refusal as its first problem, if that refusal has another code.
     func adding(_ refusal: UploadProblem) -> Diagnosis {
         guard refusal.code != self.refusal.code else { return self }
         var diagnosis = self
@@ -69,13 +69,13 @@ struct Diagnosis: Sendable {
 extension Finding {
     /// Whether a refusal of the parser follows from the finding. Refusals because of limits or rules never do.
     fileprivate func explains(_ refusal: UploadProblem, _ code: FormProblem.Code) -> Bool {
-        // The parser refuses a text with too many combining marks before it reads anything else of the text.
+        // Too many combining marks explain no other refusal, because the parser refuses them before other text.
         guard refusal.status == .badRequest, severity == .error, code != .tooManyCombiningMarks else { return false }
         if place == .head || Self.consequencesOfDelimiters.contains(code) { return true }
         return refusal.offset.map { offset <= $0 } ?? true
     }
 
-    /// The codes of problems that follow if a receiver cannot find the delimiters that the sender used.
+    /// The codes of the problems that occur if the receiver cannot find the form's delimiters.
     private static let consequencesOfDelimiters: Set<FormProblem.Code> = [
         .preambleTooLarge, .delimiterNotFound, .truncated, .missingCloseDelimiter,
     ]

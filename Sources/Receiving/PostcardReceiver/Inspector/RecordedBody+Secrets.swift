@@ -93,7 +93,7 @@ struct SecretScan {
         }
     }
 
-    /// Whether a line looks like a delimiter and a part begins after it, although its boundary is not the form's.
+    /// Whether a line is a `Content-Disposition` field after a line that looks like a delimiter with any boundary.
     private func beginsPart(_ line: Range<Int>, after previous: Range<Int>, in bytes: [UInt8]) -> Bool {
         Self.beginsWithDashes(previous, in: bytes)
             && bytes[line].prefix(Self.disposition.count).elementsEqual(Self.disposition) { $0 | 0x20 == $1 }
@@ -106,7 +106,7 @@ struct SecretScan {
         return line.count >= 2 && bytes[line.lowerBound] == dash && bytes[line.lowerBound + 1] == dash
     }
 
-    /// - Returns: Whether the header lines read so far show that the part is a secret.
+    /// Reads and masks a header line. Returns whether the header lines so far show that the part is a secret.
     private mutating func readHeader(_ line: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) -> Bool {
         checks += 1
         guard checks <= Self.mostChecks else {

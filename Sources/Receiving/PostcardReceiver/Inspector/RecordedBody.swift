@@ -238,7 +238,7 @@ extension RecordedBody {
             recentBytes = maximumEndBytes
         }
 
-        /// Returns the last bytes of the body, without those that are in the first end.
+        /// Returns the last bytes of the body, without any bytes that are in `first`.
         func last(_ maximumEndBytes: Int) -> [UInt8] {
             let last = recent.reduce(into: [UInt8]()) { $0.append(contentsOf: $1.readableBytesView) }
             return Array(last.suffix(maximumEndBytes))

@@ -70,7 +70,7 @@ extension RecordedRequest {
 }
 
 extension RecordedRequest {
-    /// Makes the record of a malformed request from those of its lines that look like a request.
+    /// Makes the record of a malformed request from the lines of its head that can be read.
     init(_ refusal: EarlyRefusal, scheme: String) {
         let lines = String(streamSafe: refusal.bytes).replacing("\r\n", with: "\n")
             .replacing("\r", with: "\n").split(separator: "\n", omittingEmptySubsequences: false)

@@ -52,7 +52,7 @@ struct RequestDescription: Encodable {
         var around: Bytes?
         /// The number of places with the same problem, including this place.
         let count: Int
-        /// The first of the further places with the same problem.
+        /// Further places with the same problem, up to a maximum number.
         let also: [Place]
         /// The problems that this problem causes, grouped by kind.
         let consequences: [Consequence]
@@ -269,6 +269,8 @@ struct RequestReading: Sendable {
         try respond(with: Listing(requests: inspector.requests.map(RequestSummary.init)), on: connection)
     }
 
+    /// Responds to `GET /requests/ID`.
+    ///
     /// - Throws: ``UploadProblem`` if the request is no longer recorded, or if the store fails.
     func request(
         id: String?, showsValues: Bool, on connection: UploadConnection?, logger: Logger

@@ -11,7 +11,7 @@ final class RequestRecorder: FormObserver {
     private struct State {
         var body = RecordedBody.Builder()
         var isComplete = false
-        /// Whether reading the body has failed. Afterwards, the body seems to end a second time.
+        /// Whether reading the body has failed. The body is then incomplete, even if its end is reported later.
         var hasBrokenOff = false
         var parts: [RecordedPart] = []
         var partBytes = 0
@@ -72,8 +72,7 @@ final class RequestRecorder: FormObserver {
     /// The maximum number of recorded warnings of one kind. Only the first is shown in full; others add their places.
     private static let maximumWarningsOfAKind = FindingGroup.Places.maximum + 1
 
-    /// - Parameter inspector: The inspector that keeps the record. The records of all requests in progress use about as
-    ///   much memory as the finished records.
+    /// - Parameter inspector: The inspector that keeps the record, and limits the memory for all requests in progress.
     init(_ request: Request, for inspector: RequestInspector) {
         options = inspector.options
         self.inspector = inspector

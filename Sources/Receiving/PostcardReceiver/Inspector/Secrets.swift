@@ -183,7 +183,7 @@ extension Secrets {
         scalar.isASCII ? scalar == " " || ("\t"..."\r").contains(scalar) : scalar.properties.isWhitespace
     }
 
-    /// The end of a parameter's value: the last possible end for a secret, or else the start of the next parameter.
+    /// The end of a parameter's value: the latest possible end for a secret, or else the earliest.
     private static func endOfValue(_ rest: Substring, isSecret: Bool) -> Substring.Index {
         let quote = UInt8(ascii: "\"")
         if isSecret, rest.utf8.first == quote {

@@ -107,8 +107,8 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// The line of a request in progress, which is written when this object is released: the request was answered, and the
-/// response's body was sent or abandoned.
+/// The log line of a request in progress. It is written when this object is released, after the request was answered
+/// and the response's body was sent or abandoned.
 private final class LogEntry: Sendable {
     private let line: Mutex<RequestLine?>
     private let start = ContinuousClock.now

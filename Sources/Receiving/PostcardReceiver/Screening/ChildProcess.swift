@@ -23,7 +23,7 @@ final class ChildProcess: Sendable {
 
     private enum State {
         case notStarted
-        /// The program runs. `waiter` is `nil` after the task was cancelled, and the process must only be reaped.
+        /// The program runs. After the task is cancelled, `waiter` is `nil`, and the process must only be reaped.
         case running(pid_t, waiter: Waiter?)
         case over
     }
@@ -197,7 +197,7 @@ private struct OutputPipe {
         return beginning
     }
 
-    /// - Returns: The number of bytes read; 0 at the end of the pipe or after an error; `nil` if the pipe is empty.
+    /// Reads once, and returns the number of bytes: 0 at the end or after an error, `nil` if the pipe is empty.
     private mutating func readPiece(_ descriptor: FileDescriptor) -> Int? {
         withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 1) { piece in
             let count = read(descriptor.rawValue, piece.baseAddress, piece.count)

@@ -185,7 +185,7 @@ final class WebhookDeliverer: Service {
             : "The endpoint responded with \(status)."
     }
 
-    /// - Returns: `nil` if the record was deleted.
+    /// Makes the message about a record; `nil` if the record was deleted.
     private func message(about id: UploadID) async throws -> Webhook.Message? {
         guard let record = try await store.openRecord(id) else { return nil }
         guard record.size <= Webhook.maximumRecordBytes else { return webhook.message(about: id, nil, at: Date()) }

@@ -10,8 +10,8 @@ import PostcardServer
 ///   in flight are repeated messages.
 /// - If the messages of several records fail in succession, the endpoint counts as down. Single messages, called
 ///   probes, then test whether the endpoint works again, after waits from seconds to five minutes. Once a message is
-///   accepted, the records that failed meanwhile follow: two for each accepted message. Even an endpoint that only
-///   refuses these records then stays up for others.
+///   accepted, the endpoint is up. The records that failed meanwhile follow: two for each accepted message. Two
+///   failures are not an outage, so an endpoint that refuses only these records stays up for others.
 struct WebhookOutbox: Sendable {
     /// The time since any fixed moment.
     typealias Instant = Duration
@@ -90,7 +90,7 @@ struct WebhookOutbox: Sendable {
     private var entries: [UploadID: Entry] = [:]
     /// The records without any attempt. Clients are served in turn, so a client with many records delays no others.
     private var fresh = TurnQueue<UploadID>()
-    /// The records whose message failed and that wait for a time, latest first.
+    /// The records whose message failed and is sent again at a known time. The record with the latest time is first.
     private var waiting: [(until: Instant, id: UploadID)] = []
     /// The records whose message failed while the endpoint was down.
     private var held = CircularBuffer<UploadID>()
@@ -131,7 +131,7 @@ struct WebhookOutbox: Sendable {
 
     // MARK: - Events
 
-    /// - Returns: The actions, in the order to perform them.
+    /// Handles an event. Returns the actions in the order to perform them.
     mutating func handle(
         _ event: Event, at now: Instant, using random: inout some RandomNumberGenerator
     ) -> [Action] {

@@ -2,7 +2,7 @@ package import PostcardForm
 package import PostcardStore
 import Synchronization
 
-/// The outcome of a request to the upload routes, for the middleware around them, and the observer of its form.
+/// Passes the outcome of an upload request to the middleware, and holds the observer of the request's form.
 ///
 /// A report lives until the client has read the response, so it does not contain the record, which may be large.
 package final class UploadReport: Sendable {

@@ -105,8 +105,8 @@ extension UploadProblem {
         status: 404, code: "not-found", detail: "The upload has no such file.",
         advice: "Its record lists the files; they are counted from 0.")
 
-    /// The refusal if the server has already read the body. The receiver cannot distinguish this case from a client
-    /// that disconnected at once, but such a client gets no response.
+    /// The refusal if the server has already read the body, so that no bytes reach the form. A client that disconnects
+    /// at once looks the same to the receiver, but gets no response in any case.
     static func bodyNotPassed(of count: Int64) -> UploadProblem {
         UploadProblem(
             status: 500, code: "body-not-passed",

@@ -82,8 +82,7 @@ public struct UploadProblem: PostcardError, Hashable {
         var resumption = Resumption()
     }
 
-    /// The content of a problem, as small as a pointer. Every asynchronous function that may throw a problem reserves
-    /// space for several problems as long as its request lasts.
+    /// The content of a problem, stored as one pointer, because each asynchronous function reserves space for problems.
     private indirect enum Storage: Hashable {
         case facts(Facts)
     }

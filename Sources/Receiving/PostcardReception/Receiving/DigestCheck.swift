@@ -12,8 +12,9 @@ struct DigestCheck {
     /// The number of bytes added so far.
     private(set) var byteCount: Int64 = 0
 
+    /// Makes the check of a body; `nil` if there is no digest to compare or to send.
+    ///
     /// - Parameter names: The digest fields that apply to the bytes of this body.
-    /// - Returns: `nil` if the request has none of these fields, and does not ask for a digest.
     /// - Throws: A problem if a field is malformed.
     init?(of request: IncomingRequest, _ names: [HTTPField.Name]) throws(UploadProblem) {
         var announced: [(name: HTTPField.Name, digest: BodyDigest)] = []

@@ -68,7 +68,7 @@ extension FinalResponse {
             length: length, record: nil)
     }
 
-    /// The stored response, for a later request.
+    /// Makes the response to a later request from this stored response.
     ///
     /// - Parameter recordBody: Makes the body that shows a record.
     func response(recordBody: (UploadID) async throws -> FormResponse.Body) async rethrows -> FormResponse {

@@ -7,8 +7,8 @@ import PostcardWire
 
 /// A form that is being received. Files are passed to the store, and text fields are collected.
 ///
-/// A form is a class, and only its calls of the store are asynchronous: asynchronous functions keep copies of their
-/// values while a sender stalls, and the values of a form are large.
+/// To save memory, a form is a class, and only its calls of the store are asynchronous: an asynchronous function keeps
+/// copies of its values while a sender stalls.
 final class IncomingForm {
     /// The part that is being received.
     private enum Part {
@@ -19,7 +19,7 @@ final class IncomingForm {
         case file
     }
 
-    /// A call of the store that the parser requires.
+    /// A call of the store that is needed before parsing continues.
     private enum Step {
         case beginFile(IncomingFile)
         case write(ByteBuffer)
@@ -28,7 +28,7 @@ final class IncomingForm {
     }
 
     private var parser: CheckedFormParser
-    /// Makes a form of a body that is not one; `nil` if the body already is a form.
+    /// Turns a body with a single file into a form; `nil` if the body already is a form.
     private let frame: FramedBody?
     private var part = Part.none
     private var partIndex = 0
@@ -303,7 +303,7 @@ final class IncomingForm {
 
     /// The minimum number of bytes to reserve at once, because a form has many short names and values.
     private static let leastRoomBytes = 256
-    /// The memory for a field without its texts. A file also has a digest and an address.
+    /// The memory for a field in addition to its texts, in bytes. A file also has a digest and an address.
     private static let fieldBytes = 128
     private static let fileBytes = 640
     /// The memory for the charset of a part, in bytes.
@@ -312,7 +312,7 @@ final class IncomingForm {
     /// The number of bytes of the body that were read.
     var bodyBytes: Int64 { max(parser.offset - (frame?.byteCount ?? 0), digestCheck?.byteCount ?? 0) }
 
-    /// The error that the client receives.
+    /// Turns an error of the form or its body into the problem that the client receives. Keeps any other error.
     func problem(for error: any Error) -> any Error {
         switch error {
         case let problem as FormProblem: UploadProblem(problem)

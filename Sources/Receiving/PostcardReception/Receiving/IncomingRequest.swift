@@ -20,7 +20,7 @@ package struct IncomingRequest: Sendable {
     /// Begins to read the body.
     func chunks() -> IncomingChunks { makeChunks() }
 
-    /// Waits for the first bytes of the body, so that a request that sends none only uses its connection.
+    /// Waits for the first bytes of the body. Until they arrive, the request reserves only its connection.
     ///
     /// - Returns: `nil` if the body is empty.
     func beginning(

@@ -115,7 +115,7 @@ package struct Reception<Store: UploadStore>: Sendable {
         if !problem.isOfShare { meter.refused(problem) }
     }
 
-    /// Returns the problem with a list of all size limits, if its status is 413 and it has no list.
+    /// Adds a list of all size limits to a problem with the status 413, if the problem has no list yet.
     func named(_ problem: UploadProblem) -> UploadProblem {
         guard problem.status == .contentTooLarge, problem.limits.isEmpty else { return problem }
         var problem = problem
@@ -134,8 +134,8 @@ package struct Reception<Store: UploadStore>: Sendable {
             status: .created, headers: headers, body: await body(of: received, on: connection, logger: logger))
     }
 
-    /// The body of a response: the stored bytes, or for a small record the JSON, which is faster to encode than to
-    /// read. While the response waits for its client, no other bytes of the record are in memory.
+    /// The body of a response: the JSON of a small record, which is faster to encode than to read, or else the stored
+    /// bytes. A large record is therefore not in memory while its client reads slowly.
     private func body(
         of received: Received, on connection: (any RequestConnection)?, logger: Logger
     ) async -> FormResponse.Body {
@@ -270,7 +270,7 @@ package struct Reception<Store: UploadStore>: Sendable {
         return try ArrivingFormChecker(parser: try parser(for: request, in: frame), frame: frame)
     }
 
-    /// Returns the frame that makes a form of a body; `nil` if the body already is a form. Checks the request's head.
+    /// Returns the frame that turns a body into a form; `nil` if the body already is a form. Checks the request's head.
     func frame(of request: IncomingRequest) throws(UploadProblem) -> FramedBody? {
         let contentType = try request.head.formContentType(limits: options.limits)
         return options.acceptsAnyBody && !FramedBody.isForm(contentType) ? FramedBody(of: request) : nil

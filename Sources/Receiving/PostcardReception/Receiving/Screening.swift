@@ -19,7 +19,7 @@ package struct Screening: Sendable {
         self.shares = shares
     }
 
-    /// - Returns: `nil` if the options have no screening.
+    /// Makes the screening in the options; `nil` if the options have none.
     init?(_ options: UploadOptions, _ shares: ShareAccount) {
         guard let screen = options.screen else { return nil }
         self.init(timeLimit: options.screeningTimeout, shares, screen: screen)

@@ -84,8 +84,8 @@ public struct UploadOptions: Sendable {
 
     /// Returns the scope of a request's `Idempotency-Key`, such as the user, from the header fields: the same key in
     /// two scopes names two uploads. A scope must stay the same between attempts, unlike a token that is refreshed.
-    /// Defaults to one scope for all clients, because keys are random and only the same form gets the record of its
-    /// key.
+    /// Defaults to one scope for all clients. This is safe, because keys are random, and a key returns its record only
+    /// for the same form.
     public var keyScope: @Sendable (HTTPFields) -> String = { _ in "" }
 
     /// The options of unfinished uploads, which clients can resume. `nil` disables resumption: every form must arrive

@@ -21,7 +21,7 @@ struct AppendRequest {
     }
 
     /// Advice for a client that asks for resumption with wrong header fields; `nil` if the fields follow a known
-    /// version.
+    /// version of the draft.
     static func advice(for request: IncomingRequest) -> String? {
         let fields = request.headers
         guard let version = ResumptionVersion(of: fields) else {
@@ -111,7 +111,7 @@ struct InterimReports {
     private let delay: Duration
     private var interval: Duration
     private var last = ContinuousClock.now
-    /// The number of further reports. Some proxies end a request after about five interim responses.
+    /// The number of reports that may still be sent. Some proxies end a request after about five interim responses.
     private var reportsLeft = 3
 
     /// - Parameters:
@@ -135,7 +135,7 @@ struct InterimReports {
         interval = options.progressInterval
     }
 
-    /// Sends the address if the request is still incomplete after a while.
+    /// Sends the address of the upload if the request is still incomplete after a while.
     ///
     /// - Returns: A closure that cancels the response, to be called when the request is complete.
     func announce() async throws -> (@Sendable () -> Void)? {

@@ -102,7 +102,7 @@ extension ResumableReception {
         try await transfer.end(after: interruption, holder)
     }
 
-    /// The bytes of a request on their way into an unfinished upload.
+    /// The transfer of a request's bytes into an unfinished upload.
     private struct Transfer {
         let append: AppendRequest
         let upload: Uploads.Unfinished
@@ -144,9 +144,9 @@ extension ResumableReception {
             }
         }
 
-        /// Makes the bytes durable. Bytes with another digest are removed again.
+        /// Makes the bytes durable, or removes them again if their digest is wrong.
         ///
-        /// - Parameter interruption: The error of receiving the body, if the body did not end by itself.
+        /// - Parameter interruption: The error that ended the body early; `nil` if the body is complete.
         mutating func end(after interruption: (any Error)?, _ holder: UploadLock.Holder) async throws {
             let count = offset - append.offset
             let isEnded = holder.isEnded || Task.isCancelled

@@ -65,8 +65,8 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// Receives a form in one request although its client asked for resumption: no upload can be added, or the header
-    /// fields follow no known version. The response says so in the draft's header fields.
+    /// Receives a form in one request, if its client asked for resumption but the form cannot be resumed: no upload can
+    /// be added, or the header fields follow no known version. The header fields of the response report this.
     private func receiveUnresumable(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {
@@ -126,7 +126,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         let fileParameters: String?
     }
 
-    /// Creates an unfinished upload. If none can be added, returns `nil` for a request with the whole form, or throws.
+    /// Creates an unfinished upload. If none can be added, returns `nil` for a whole form, or throws for its beginning.
     private func create(
         _ append: AppendRequest, _ known: KnownForm, _ checker: ArrivingFormChecker,
         by request: IncomingRequest, from peer: PeerAddress?

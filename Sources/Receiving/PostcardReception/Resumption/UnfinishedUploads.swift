@@ -5,13 +5,12 @@ import Synchronization
 
 /// The unfinished uploads of a store, counted in the shares of their clients.
 ///
-/// If there are too many uploads, an upload that is not worth keeping is discarded: of the address with the most, or of
-/// the client's own address if that has as many. If there are too many bytes, only uploads of the same address are
-/// discarded: a request could announce more bytes than all uploads that are not worth keeping have.
+/// If there are too many uploads, one that is not worth keeping is discarded. It is from the address with the most
+/// uploads, or from the client's own address if no address has more. If there are too many bytes, only uploads of the
+/// client's own address are discarded. Otherwise, a request that announces many bytes could discard those of others.
 ///
-/// An upload is worth keeping while a request uses it, and as long as it is younger than the time that its bytes take
-/// at 500 bytes per second. A phone that was offline for an hour thus still finds its two megabytes, and many tiny
-/// uploads do not keep others out.
+/// An upload is worth keeping while a request uses it, and for as long as its bytes take at 500 bytes per second. A
+/// phone that was offline for an hour thus still finds its two megabytes, and many tiny uploads do not keep others out.
 final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Entry {
         let upload: Store.Unfinished
@@ -242,8 +241,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         return true
     }
 
-    /// The upload to discard; `nil` if there is none. Considers the addresses with more uploads than `peer`, and `peer`
-    /// itself, and returns the oldest upload of the address that has most.
+    /// The upload to discard; `nil` if there is none: the oldest unused upload of the address with the most uploads.
+    /// Only `peer` and addresses with more uploads than `peer` are considered; with `isOwn`, only `peer`.
     private func worthless(for peer: PeerAddress?, isOwn: Bool, now: Date = Date()) -> Store.Unfinished? {
         let entries = table.withLock { Array($0.entries.values) }
         let counts = entries.reduce(into: [PeerAddress?: Int]()) { $0[$1.peer, default: 0] += 1 }

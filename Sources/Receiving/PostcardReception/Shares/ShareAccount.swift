@@ -17,8 +17,8 @@ package final class ShareAccount: Sendable {
     private struct State {
         var pools: [Pool]
         var waiting: [Ticket: CheckedContinuation<Int, any Error>] = [:]
-        /// The connections on which a request has waited, each with its latest such request. A connection has a single
-        /// callback for its end: a callback for each request would accumulate while a connection is kept alive.
+        /// The latest waiting request of each connection that has had one. A connection has one callback for its end,
+        /// because a callback for each request would accumulate while a connection is kept alive.
         var connections: [ObjectIdentifier: Ticket] = [:]
         /// The log lines about refusals, by the codes of the refusals.
         var lines: [String: RepeatedLine] = [:]
@@ -224,7 +224,7 @@ package final class ShareAccount: Sendable {
     {
         let problem: UploadProblem
         switch refusal {
-        // The speed at which uploads are removed does not depend on any address.
+        // All addresses wait for the same removal of uploads, so the refusal does not name a share.
         case .ofAddress where resource == .excessBytes: problem = resource.usedUp(total: limits[resource])
         case .ofAddress(let limit): problem = resource.shareUsedUp(limit: limit)
         case .ofAll:

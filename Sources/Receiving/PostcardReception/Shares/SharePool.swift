@@ -79,7 +79,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// The share of the free amount for an address with only one item, which may be large.
     private static var shareOfOnlyItem: Double { 0.5 }
-    /// The number of further items that an address can reserve after an item of variable size.
+    /// An item of variable size gets the amount that its address may still reserve, divided by this number.
     private static var pieces: Int { 8 }
 
     /// - Parameters:
@@ -154,7 +154,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// Decides how much of a requested amount an address gets.
     ///
-    /// - Parameter holder: The index of the address, which each request looks up only once; `nil` if it uses nothing.
+    /// - Parameter holder: The index of the address, looked up once per request; `nil` if the address uses nothing.
     private func grant(
         _ amounts: ClosedRange<Int>, to peer: PeerAddress?, at holder: Holders.Index?, isNewItem: Bool
     ) throws(Refusal) -> Int {
@@ -172,7 +172,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         return min(amounts.upperBound, max(min(rest, free) / Self.pieces, amounts.lowerBound))
     }
 
-    /// The maximum that an address may use in a number of items, out of an available amount; `nil` for no limit.
+    /// The maximum amount for an address with a number of items; `nil` for no limit. `open` is the available amount.
     private func limit(of peer: PeerAddress?, open: Int, items: Int) -> Int? {
         guard peer != nil, share < 1 else { return nil }
         let part = items > 1 ? share : max(share, Self.shareOfOnlyItem)
@@ -276,9 +276,9 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - Making room
 
-    /// Chooses the item that makes room for a new client, and returns its owner: the oldest item, added before a time,
-    /// of the address that uses most. Each item is chosen once. Returns `nil` if there is no such item, or if addresses
-    /// have no limit. Clients that cannot be distinguished never make room for others.
+    /// Returns the owner of the item that makes room for a new client: the oldest item of the address that uses most.
+    /// Only items added before `start` are considered, and each item is chosen once. Clients that cannot be
+    /// distinguished never make room. Returns `nil` if there is no such item, or if addresses have no limit.
     mutating func giveWay(takenBefore start: Instant) -> Owner? {
         guard share < 1 else { return nil }
         let old = items.filter { $0.value.since <= start && !$0.value.isGivingWay && $0.value.peer != nil }

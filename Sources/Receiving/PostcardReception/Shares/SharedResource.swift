@@ -54,7 +54,7 @@ package enum SharedResource: Int, CaseIterable, Sendable {
         switch self {
         // The smallest piece in which stored files are read.
         case .responseBytes: 4 << 10
-        // A small form, as three blocks of a disk.
+        // The size of a small form, which uses three blocks of the disk.
         case .excessBytes: 12 << 10
         case .textBytes, .unfinishedBytes: 64 << 10
         case .connections, .proxiedConnections, .requests, .uploads, .unfinishedUploads, .responses, .listeners,
@@ -225,7 +225,7 @@ package enum OpenFiles {
     /// The number of files that the receiver itself needs: three for each event loop, and a fixed number of others.
     static let reserve = 64 + 3 * System.coreCount
 
-    /// The maximum number of connections that leaves a file for each of them, and some files for the receiver itself.
+    /// The maximum number of connections. A file must be left for each connection, and some for the receiver itself.
     package static var maximumConnections: Int { max((maximum - reserve) / 2, 8) }
 
     /// The number of connections that the receiver may have.

@@ -18,7 +18,7 @@ struct FormRequest: Codable, Sendable {
     static let maximumBytes = 16 << 10
 }
 
-/// The facts about the later record in an object's metadata field `x-amz-meta-form`. The value is JSON in Base64.
+/// The facts for the later record of an object, in its metadata field `x-amz-meta-form`. The value is JSON in Base64.
 struct FormFacts: Codable, Sendable {
     var filename: String
     var fields: [FormRequest.Field]

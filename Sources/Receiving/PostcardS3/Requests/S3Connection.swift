@@ -20,8 +20,8 @@ package struct S3Request: Sendable {
     package var body: ByteBuffer
     /// The SHA-256 of the body; `nil` if it must be computed.
     var payloadHash: String?
-    /// The time of the signature, for a request that is useless later: the store refuses it 15 minutes after this time.
-    /// Defaults to the time at which the request is sent.
+    /// The time of the signature. The store refuses the request 15 minutes after this time, so that it has no late
+    /// effect. Defaults to the time at which the request is sent.
     var signed: Date?
     /// The maximum time for the request and its retries. Defaults to the timeouts of the bucket.
     var limit: Duration?
@@ -64,7 +64,7 @@ final class S3Connection: Sendable {
     private let credentials: CurrentCredentials
     private let logger: Logger
 
-    /// The maximum size of a response, in bytes: that of a record whose whole text is written as `\u0001`.
+    /// The maximum size of a response, in bytes: enough for a record whose characters are all written as `\u0001`.
     private static let maximumBodyBytes = 64 << 20
 
     init(_ bucket: S3Bucket, logger: Logger) throws {

@@ -37,7 +37,7 @@ private struct XMLReader {
         skip("\u{FEFF}")
     }
 
-    /// - Returns: Whether a tag, a text or another item could be read.
+    /// Reads a tag, a text or another item. Returns `false` if this fails.
     mutating func readNext() -> Bool {
         if skip("<!--") { return through("-->") != nil }
         if skip("<?") { return through("?>") != nil }
@@ -106,7 +106,7 @@ private struct XMLReader {
 
     private static func isSpace(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0D].contains(byte) }
 
-    /// - Returns: `false` if the text contains an unknown reference.
+    /// Decodes a text and appends it to the open element. Returns `false` if the text contains an unknown reference.
     private mutating func appendDecoded(_ text: ArraySlice<UInt8>) -> Bool {
         let pieces = text.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
         open[open.count - 1].text += pieces[0]

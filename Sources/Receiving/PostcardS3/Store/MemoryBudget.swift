@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// The memory for bytes that wait to be sent to the object store, in blocks that uploads share and wait for in order.
+/// The memory for bytes that wait to be sent to the object store. Uploads share its blocks, and wait for them in order.
 ///
 /// Blocks are reused and not freed, because glibc would keep much more memory than is in use.
 ///
@@ -50,8 +50,8 @@ final class MemoryBudget: Sendable {
             self.memory = Mutex(memory)
         }
 
-        /// The bytes that were written to the block. Keep the block while you use the bytes: otherwise other uploads
-        /// write to its memory, which is copied first if these bytes are still in use.
+        /// The bytes that were written to the block. Keep the block while you use the bytes. Otherwise, another upload
+        /// gets the block, and its memory is copied because these bytes are still in use.
         var bytes: ByteBuffer { memory.withLock { $0 } }
 
         var count: Int { memory.withLock { $0.readableBytes } }
@@ -174,7 +174,7 @@ final class MemoryBudget: Sendable {
     }
 }
 
-/// Bytes that are gathered for one request: a few in separate memory, or more in a block of the budget.
+/// Bytes that are gathered for one request. A few bytes have their own memory. More bytes use a block of the budget.
 struct GatheredBytes: Sendable {
     private var few = ByteBuffer()
     private var block: MemoryBudget.Block?

@@ -111,7 +111,7 @@ struct ObjectReading {
     var sha256: String { hash.finalize().hexadecimal }
 }
 
-/// Limits the number of files that are read ahead, of which each uses up to 2 MiB: two blocks.
+/// Limits the number of files that are read ahead. Each of them uses up to 2 MiB: two blocks.
 final class ReadingAhead: Sendable {
     private let free = Atomic(16)
 
@@ -128,7 +128,7 @@ final class ReadingAhead: Sendable {
         }
     }
 
-    /// - Returns: `nil` if too many files are already read ahead.
+    /// Returns the permission to read a file ahead; `nil` if too many files are already read ahead.
     func place() -> Place? {
         guard free.subtract(1, ordering: .relaxed).newValue >= 0 else {
             free.add(1, ordering: .relaxed)

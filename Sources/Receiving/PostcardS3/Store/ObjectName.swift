@@ -22,8 +22,8 @@ enum ObjectName {
 
     // MARK: - Files
 
-    /// The folder of an upload's files, named after the random part of the upload's identifier, because the time in the
-    /// identifier is chosen at the commit.
+    /// The folder of an upload's files. Its name is only the random part of the upload's identifier, because the time
+    /// in the identifier changes at the commit.
     static func folder(of id: UploadID) -> String { "\(files)\(id.randomText)/" }
 
     static func file(_ index: Int, of id: UploadID) -> String { "\(folder(of: id))\(index)" }
@@ -35,7 +35,7 @@ enum ObjectName {
     static func aside(_ number: Int, ofFile key: String) -> String { "\(key).\(number)" }
     static func isAside(_ key: String) -> Bool { key.contains(".") }
 
-    /// The random part of the identifier of a file's upload.
+    /// The random part of an upload's identifier, from the key of one of the upload's files.
     static func randomText(ofFile key: String) -> Substring? {
         key.split(separator: "/").dropFirst().first
     }
@@ -47,7 +47,7 @@ enum ObjectName {
     /// The key of the object with the record of an idempotency key. After a deletion, the next generation is used.
     static func key(_ digest: String, generation: Int) -> String { folder(of: digest) + padded(Int64(generation), 8) }
 
-    /// The generation in a key's object name; `nil` if there is none, or no next generation.
+    /// The generation in the key of an object; `nil` if it has none, or if no higher generation is possible.
     static func generation(ofKey key: String) -> Int? {
         key.split(separator: "/").last.flatMap { Int32($0) }.flatMap { $0 < .max ? Int($0) : nil }
     }
@@ -65,7 +65,7 @@ enum ObjectName {
     }
     static func offset(ofChunk key: String) -> Int64? { number(in: "chunks", key) }
 
-    /// The folder of separate objects with bytes of an unfinished upload, to which empty chunks refer.
+    /// The folder of an unfinished upload's separate objects. An empty chunk refers to one that has the chunk's bytes.
     static func heldFolder(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "held/" }
     static func held(_ name: String, ofUnfinished id: String) -> String { heldFolder(ofUnfinished: id) + name }
 

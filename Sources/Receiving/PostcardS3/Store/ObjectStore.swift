@@ -21,7 +21,7 @@ struct ObjectStore: Sendable {
     var endpoint: String { connection.endpoint }
     private var prefix: String { bucket.prefix }
 
-    /// The address of an object for messages, without the name of an unfinished upload.
+    /// The address of an object, for messages. The name of an unfinished upload is left out, because it is secret.
     func address(of key: String) -> String { bucket.address(of: prefix + key) }
 
     // MARK: - Writing

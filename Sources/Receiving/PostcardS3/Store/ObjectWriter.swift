@@ -249,7 +249,7 @@ extension ObjectWriter {
             }
         }
 
-        /// - Returns: The set-aside objects. Their bytes must be gathered again before all later bytes.
+        /// Begins to read bytes back. Returns the set-aside objects, whose bytes must be gathered before later bytes.
         func beginReadingBack() -> [Aside] {
             state.withLock { state in
                 // The bytes in memory come after those that were already set aside.
@@ -268,7 +268,7 @@ extension ObjectWriter {
             }
         }
 
-        /// - Returns: The set-aside objects, which must be removed.
+        /// Stops gathering bytes. Returns the set-aside objects, which must be removed.
         func giveUp() -> [Aside] {
             state.withLock { state in
                 state.isSending = true

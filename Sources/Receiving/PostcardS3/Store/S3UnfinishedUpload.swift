@@ -117,7 +117,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     /// - Parameters:
     ///   - response: The response for a client that asks again.
     ///   - options: If the options keep no responses, the upload is discarded. Any other maximum is ignored, because no
-    ///     receiver counts the responses of all receivers.
+    ///     receiver knows how many responses the bucket has.
     public func finish(with response: FinalResponse, options: UnfinishedUploadOptions) async throws {
         guard options.maximumKeptResponses > 0 else { return try await discard() }
         try await storing { try await objects.finish(response, store.logger) }

@@ -13,7 +13,7 @@ public final class S3Upload: PendingUpload {
     /// Whether the upload is stored. If its key already has a record, the upload is only compared with that record.
     let isKept: Bool
     public var isRepetition: Bool { !isKept }
-    /// The generation of the upload's key: the number of earlier records under it that were deleted.
+    /// The generation of the upload's key: the number of deleted earlier records under the key.
     private let generation: Int
     /// An identifier with the time at which the upload began.
     private let draft: UploadID
@@ -65,7 +65,7 @@ public final class S3Upload: PendingUpload {
 
     /// Adds a file by copying an object within the store.
     ///
-    /// The digest is the copy's: others may write to the original, and not every store compares its ETag.
+    /// The digest is that of the copy, because others may write to the original, and not every store compares its ETag.
     func copyFile(from source: String, _ head: ObjectHead, name: String, filename: String) async throws {
         let contentType = head.contentType ?? MediaType.octetStream.value
         var reading = ObjectReading()
@@ -110,7 +110,7 @@ public final class S3Upload: PendingUpload {
         fields: [UploadRecord.Field], parts: [UploadRecord.Part]
     ) async throws -> CommittedUpload {
         self.parts = parts
-        // After this time, the sweep may remove the files. The signature of the commit therefore has the same time.
+        // Later, the sweep may remove the files. The time of the signature keeps a delayed commit from succeeding then.
         guard begun.duration(to: store.objects.surroundings.now()) < S3UploadStore.maximumUploadTime else {
             throw UploadStoreError(.unavailable, "The upload took too long.", advice: "Send it again.")
         }

@@ -14,7 +14,7 @@ public struct S3UploadAppender: UploadAppender {
     /// A random name that marks the chunks of this appender.
     private let name: String
     private let chunks: ChunkGathering
-    /// Writes bytes that may still be reverted to a separate object, if there are many.
+    /// Writes bytes to a separate object, if there are many of them and they may still be reverted.
     private var held: ObjectWriter?
     /// The first failure. Afterwards, no bytes may be stored, because earlier bytes are missing.
     private var failure: (any Error)?
@@ -126,7 +126,7 @@ private final class ChunkGathering: Sendable {
         var start: Int64
         var gathered = GatheredBytes()
         var lastSent: ContinuousClock.Instant
-        /// The latest chunk that is being stored, after all earlier chunks.
+        /// The task that stores the latest chunk, after all earlier chunks.
         var sending: Task<Void, any Error>?
     }
 
@@ -181,7 +181,7 @@ private final class ChunkGathering: Sendable {
         state.withLock { $0.gathered.hold(block) }
     }
 
-    /// Advances the start past bytes that are stored in another way.
+    /// Advances the start past bytes that are stored in a separate object.
     ///
     /// - Returns: The new start.
     func skip(_ count: Int64) -> Int64 {

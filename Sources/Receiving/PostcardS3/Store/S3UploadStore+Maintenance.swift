@@ -8,7 +8,7 @@ extension S3UploadStore {
 
     public var sweepInterval: Duration { .seconds(3600) }
 
-    /// Two seconds. Following the store costs one request each time.
+    /// Two seconds. Each look at the newest records costs one request.
     public var followingInterval: Duration? { .seconds(2) }
 
     /// Checks that an upload could begin, by writing a small object within five seconds.
@@ -75,19 +75,19 @@ struct SweepTimes: Sendable {
     var openFiles: TimeInterval = 3600
     /// How long the empty object that marks a deleted record stays: longer than the store accepts an old signature.
     var mark: TimeInterval = 24 * 3600
-    /// How long a receiver may take to list a record after its commit, before another receiver lists it.
+    /// How long after a commit the receiver itself may list the record. After this time, another receiver lists it.
     var listing: TimeInterval = 600
     /// How long a file from a client may wait for its notification: longer than stores deliver events.
     var arriving: TimeInterval = 7 * 24 * 3600
     /// How long the objects of an unfinished upload stay after a receiver's clock shows that the upload has expired.
     var expired: TimeInterval = 3600
-    /// The maximum age of commits that are searched for records that are not listed.
+    /// The maximum age of the commits in which the sweep looks for records that are not listed.
     var commits: TimeInterval = 48 * 3600
 }
 
 extension S3UploadStore {
     /// Removes data of interrupted uploads and deletions, and lists records that were committed but not listed. Call
-    /// this function regularly, such as once an hour. Several receivers may call it at once.
+    /// this function regularly, such as once an hour. Several receivers may call it at the same time.
     ///
     /// - Throws: `UploadStoreError` if the object store fails. The next sweep continues the work.
     public func sweep() async throws { try await sweep(SweepTimes()) }
@@ -108,7 +108,7 @@ extension S3UploadStore {
         }
     }
 
-    /// The uploads that have records, as hashes, because there may be millions. Uploads with equal hashes are kept.
+    /// The hashes of all uploads that have records. Hashes save memory. Another upload with such a hash is kept too.
     private struct NamedUploads {
         private var hashes: Set<Int> = []
 
@@ -214,7 +214,7 @@ extension S3UploadStore {
         for (id, summary) in uploads {
             let upload = UnfinishedObjects(objects: objects, id: String(id))
             guard summary.parts.contains("form") else {
-                // The upload was discarded and accepts no old requests, or the object is from a much later request.
+                // The upload was discarded, or a very late request stored this object. Older requests are now refused.
                 if now.timeIntervalSince(summary.newest) > times.orphan { try await objects.deleteAll(upload.folder) }
                 continue
             }
@@ -231,7 +231,7 @@ extension S3UploadStore {
         }
     }
 
-    /// Lists committed records whose receiver was killed before it listed them.
+    /// Adds committed records to the listing, if their receiver was killed before it added them.
     private func listCommitted(_ times: SweepTimes) async throws {
         try await objects.listAll(ObjectName.keys) { page in
             for object in page.objects where object.size > 0 {

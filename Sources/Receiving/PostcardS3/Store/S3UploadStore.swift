@@ -34,7 +34,7 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
     let logger: Logger
 
     /// The maximum time between an upload's beginning and its commit. The sweep waits longer before it removes files
-    /// without a record. The difference exceeds any difference of clocks with which the store accepts requests.
+    /// without a record. The extra time exceeds the clock difference up to which the store accepts requests.
     static let maximumUploadTime = Duration.seconds(20 * 3600)
 
     /// The maximum number of files in the bucket that become records at once. Each file is read in pieces of 4 MiB.

@@ -70,8 +70,8 @@ struct StoreProbe: Sendable {
         }
     }
 
-    /// Logs a warning if the store accepts old signatures. If a receiver is then stopped for a day during a commit,
-    /// only its own clock prevents a record whose files were already removed.
+    /// Logs a warning if the store accepts old signatures. A receiver that is stopped for a day during a commit could
+    /// then make a record whose files were already removed. Only the receiver's own clock prevents this.
     private func checkExpiry() async throws {
         guard try await !objects.isRefusedIfSigned(at: objects.bucket.clock() - 3600) else { return }
         logger.warning(

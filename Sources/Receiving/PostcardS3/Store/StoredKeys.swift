@@ -90,7 +90,7 @@ struct StoredKeys: Sendable {
         return last
     }
 
-    /// - Returns: `nil` if the record of this generation was deleted.
+    /// Returns the record of a key's generation; `nil` if the record was deleted. Lists the record if it is not listed.
     private func live(_ key: String, _ generation: Int, _ head: ObjectHead, _ seen: Date) async throws -> KeyEntry? {
         guard head.size > 0 else { return nil }
         let entry = try KeyEntry(key: key, generation: generation, head)
@@ -106,8 +106,8 @@ struct StoredKeys: Sendable {
 
     /// Creates the object that lists a committed record and contains its JSON.
     ///
-    /// - Parameter seen: A time before the key's object was read. If the record is deleted, an empty object replaces it
-    ///   for longer than the store accepts a request signed at this time.
+    /// - Parameter seen: A time before the key's object was read, which becomes the time of the signature. If the
+    ///   record is deleted, an empty object takes its place until the store no longer accepts this signature.
     func list(_ entry: KeyEntry, _ json: ByteBuffer, seen: Date) async throws {
         _ = try await objects.create(
             ObjectName.record(entry.id), json,

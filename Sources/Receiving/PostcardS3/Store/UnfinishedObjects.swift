@@ -37,7 +37,7 @@ struct UnfinishedObjects: Sendable {
     /// What a listing shows about the upload.
     struct Listing: Sendable {
         var chunks: [Chunk] = []
-        /// The length of the form, in bytes, if a later request than the first declared it.
+        /// The length of the form, in bytes, if a request after the first has declared it.
         var length: Int64?
     }
 
@@ -74,7 +74,7 @@ struct UnfinishedObjects: Sendable {
         try await objects.put(ObjectName.length(length, ofUnfinished: id), ByteBuffer())
     }
 
-    /// - Returns: `nil` if the object does not exist.
+    /// Reads and decodes an object; `nil` if the object does not exist.
     private func decoded<Value: Decodable>(_ key: String) async throws -> Value? {
         guard let (_, json) = try await objects.get(key) else { return nil }
         do {
@@ -133,7 +133,7 @@ struct UnfinishedObjects: Sendable {
         return pieces
     }
 
-    /// The separate object with the bytes of an empty chunk.
+    /// Finds the separate object that contains the bytes of a chunk whose own object is empty.
     private func held(_ chunk: Chunk) async throws -> (key: String, size: Int64) {
         let key = ObjectName.chunk(at: chunk.offset, ofUnfinished: id)
         guard let fields = try await objects.head(key)?.metadata, let name = fields["held"],

@@ -29,7 +29,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
     /// The unread part of the current line.
     private var rest: Bytes = []
 
-    /// - Returns: `nil` if the request lacks the field.
+    /// Reads the addresses in a header field; `nil` if the request lacks the field.
     init?(in fields: HTTPFields, _ field: Field) {
         guard let name = field.name, fields.contains(name) else { return nil }
         self.field = field

@@ -26,7 +26,7 @@ struct ProxyPath {
         self.proxies = proxies
     }
 
-    /// The last address that is certainly true; `nil` if there is none, as for a client of a Unix socket.
+    /// The address of the client, or else of the peer; `nil` if neither is known, as for a client of a Unix socket.
     func client(of fields: HTTPFields) -> IPAddress? {
         let own: IPAddress? = if case .address(let address) = peer { address } else { nil }
         guard isTrusted(peer) else { return own }

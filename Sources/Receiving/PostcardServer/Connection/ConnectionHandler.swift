@@ -37,7 +37,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     weak var watch: ConnectionWatch?
     /// Whether the connection ends with the next final response, whatever its head says.
     var endsWithResponse = false
-    /// The refusal of the bytes received last, in case they are not a valid request.
+    /// The refusal to send if the bytes received last are not a valid request.
     var refusal = EarlyRefusal(problem: .malformedRequest, bytes: [])
     /// Promises of delayed closing, which succeed once the connection is closed.
     var closePromises: [EventLoopPromise<Void>] = []

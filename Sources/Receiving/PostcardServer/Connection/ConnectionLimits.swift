@@ -7,7 +7,7 @@ import SystemPackage
 /// Accepts connections within the shares of their addresses, and only as many as there are descriptors.
 ///
 /// The gate is the first handler of the listening channel. Connections beyond an address's share are closed, except
-/// those of a proxy, which has many clients. If all are used up, new connections wait in the system's queue.
+/// those of a proxy, which has many clients. At the total maximum, new connections wait in the system's queue.
 package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Sendable {
     package typealias InboundIn = any Channel
     package typealias InboundOut = any Channel
@@ -103,7 +103,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
         try? server.syncOptions?.setOption(.autoRead, value: false)
     }
 
-    /// Waits until a connection is closed, and closes old ones meanwhile, because the waiting addresses are unknown.
+    /// Waits until a connection is closed. Also closes old connections, because a new client may be waiting.
     private func waitForRoom(_ server: any Channel) {
         pause(.full, server)
         guard !count.value.isWaiting else { return }

@@ -75,8 +75,8 @@ extension ConnectionOptions {
         return Int(min(max(bytes, 1024), 16_384))
     }
 
-    /// How long a client may read nothing after it has read this many bytes at once. A client that pauses to limit its
-    /// rate, as curl does, gets the time of the slowest allowed client for these bytes, up to twice the timeout.
+    /// How long a client may read nothing after it has read this many bytes at once: as long as the slowest allowed
+    /// client takes for these bytes, from one to two idle timeouts. Clients such as curl pause to limit their rate.
     func pause(afterReading bytes: UInt64) -> Duration {
         guard minimumBytesPerSecond > 0 else { return idleTimeout }
         let duration = Duration.seconds(Double(bytes) / Double(minimumBytesPerSecond))

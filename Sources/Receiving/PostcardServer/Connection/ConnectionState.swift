@@ -25,7 +25,7 @@ struct ConnectionState {
         /// Whether any request has begun on the connection.
         var hasBegun = false
 
-        /// The state of dropping the remaining bytes of the last request.
+        /// How the remaining bytes of the last request are dropped.
         var drain: Drain { Drain(hasLength: hasLength) }
     }
 
@@ -136,7 +136,7 @@ struct ConnectionState {
 
     enum ResponseAction: Equatable {
         case write
-        /// Write the response as the last of the connection, as its head then declares.
+        /// Write the response as the last of the connection, and declare this in its head.
         case writeAsLast
         /// Write a refusal that belongs to no request, because the received bytes are not HTTP.
         case writeMalformedRequest
@@ -216,7 +216,7 @@ struct ConnectionState {
 
     /// The meaning of a client's silence in the current phase.
     enum Silence: Equatable {
-        /// The client waits for a response, or none of its bytes are read.
+        /// The client waits for a response, or the server reads none of its bytes.
         case expected
         /// The client has stopped in the middle of a body.
         case inBody

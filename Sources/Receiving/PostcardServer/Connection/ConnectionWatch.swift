@@ -23,7 +23,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        // The limit applies to all streams of a connection. Each notices its progress as the client reads.
+        // The limit applies to the whole connection, so that each stream notices what the client reads.
         SocketProgress.limitUnsentBytes(of: context.channel)
         close(after: options.idleTimeout)
     }
@@ -54,7 +54,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         if handlers == 0 { waitForRequest() }
     }
 
-    /// Waits for a request. The time allows for a GOAWAY to an idle client and its reaction.
+    /// Waits for a request. The timeout leaves an idle client enough time to receive a GOAWAY and to react.
     private func waitForRequest() {
         close(after: options.keepAliveTimeout + options.drainTimeout)
     }

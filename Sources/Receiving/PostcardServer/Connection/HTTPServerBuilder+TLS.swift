@@ -83,9 +83,9 @@ struct WatchedConnection<Base: ServerChildChannel>: ServerChildChannel {
 
 /// Keeps a connection open after the error of a single HTTP/2 stream, and until its last response is written.
 ///
-/// NIO resets the stream of a malformed request (RFC 9113 §8.1.1) and then reports the error on the connection, which
-/// Hummingbird closes at any error. During a shutdown, Hummingbird closes the connection as soon as the last stream has
-/// ended, which NIO reports before it has written that stream's last frames.
+/// NIO resets the stream of a malformed request (RFC 9113 §8.1.1), and then reports the error on the connection.
+/// Hummingbird would close the connection because of this error. During a shutdown, Hummingbird would close it as soon
+/// as NIO reports the end of the last stream. At that time, the last frames of the stream are not written yet.
 final class StreamConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTP2Frame
     typealias OutboundIn = HTTP2Frame

@@ -45,8 +45,8 @@ extension HTTPFields {
     }
 }
 
-/// Records the latest bytes of a connection while they are parsed, so that an ``EarlyRefusal`` can show them, and the
-/// time since which the head of a request is incomplete.
+/// Records the latest bytes of a connection while they are parsed, so that an ``EarlyRefusal`` can show them. Also
+/// records since when a part of a request, such as its head, is incomplete.
 final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -55,7 +55,7 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
     private var isBetweenRequests = true
     /// Whether the latest bytes begin with the current request, and not in the middle of a form.
     private var startsWithRequest = true
-    /// The time since which bytes of an incomplete part of a request have arrived; `nil` if there are none.
+    /// The time at which the first bytes of an incomplete part of a request arrived; `nil` if there are none.
     private(set) var incompleteSince: NIODeadline?
 
     /// The maximum number of recorded bytes: enough for the head of a usual request.

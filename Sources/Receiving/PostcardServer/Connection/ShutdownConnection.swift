@@ -73,7 +73,7 @@ struct SharedReceiveBuffers: RecvByteBufferAllocator {
     private static let connections = Atomic<Int>(0)
     private static let maximumBytes = 64 << 10
     private static let minimumBytes = 4 << 10
-    /// The total size of one buffer for each connection.
+    /// The maximum total size of all buffers, in bytes, if each connection had one buffer.
     private static let sharedBytes = 2 << 20
 
     private var adaptive = AdaptiveRecvByteBufferAllocator(

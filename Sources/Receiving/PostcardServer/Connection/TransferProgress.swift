@@ -92,7 +92,7 @@ struct ResponseStall {
 }
 
 #if os(Linux)
-/// Information of the system about the bytes of a connection in flight.
+/// What the operating system knows about the bytes of a connection that are in flight.
 enum SocketProgress {
     /// The number of bytes that the client of a connection has acknowledged; `nil` if the system does not report it.
     static func acknowledgedBytes(of channel: any Channel) -> UInt64? {

@@ -81,8 +81,8 @@ package final class UploadConnection: RequestConnection {
 
 /// Ends a request because another request wants the lock of its upload.
 extension UploadConnection {
-    /// An ended request is interrupted once no bytes have arrived for `quietTime`. After `longestTime`, it is always
-    /// interrupted: its client may continue to send byte by byte while another request waits.
+    /// A request that must end is interrupted once no bytes have arrived for `quietTime`. After `longestTime`, it is
+    /// always interrupted: its client may continue to send byte by byte while another request waits.
     private static let (quietTime, longestTime) = (Duration.milliseconds(50), Duration.milliseconds(200))
 
     package func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool) {

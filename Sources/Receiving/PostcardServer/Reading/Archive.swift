@@ -125,7 +125,7 @@ struct Archive<Store: UploadStore>: Sendable {
             .response(to: request)
     }
 
-    /// - Throws: `UploadStoreError` if the file's length differs from its record, so that its digest does too.
+    /// - Throws: `UploadStoreError` if the file's length differs from its record. Its digest is then wrong too.
     private func open(
         _ index: Int, of id: UploadID, _ described: UploadRecord.File
     ) async throws -> (any StoredFile)? {

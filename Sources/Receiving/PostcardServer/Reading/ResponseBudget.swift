@@ -83,8 +83,8 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// Makes a response body of bytes in memory. Unless they fit in the smallest piece, the bytes count until they are
-    /// sent or the response is dropped.
+    /// Makes a response body of bytes in memory. If they are larger than the smallest piece, they count as used memory
+    /// until they are sent or the response is dropped.
     ///
     /// - Throws: `UploadProblem` if the memory for responses is used up.
     package func body(

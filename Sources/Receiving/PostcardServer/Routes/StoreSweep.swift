@@ -3,7 +3,7 @@ package import PostcardReception
 public import PostcardStore
 public import ServiceLifecycle
 
-/// Sweeps a store regularly, in an application of your own with upload routes. `Receiver` already has the service.
+/// Removes old data from a store regularly, in an application of your own. `Receiver` already has this service.
 ///
 /// ```swift
 /// let application = Application(
@@ -20,7 +20,7 @@ public struct StoreSweep: Service {
     /// Makes a service.
     ///
     /// - Parameters:
-    ///   - store: The store. Its `MaintainedUploadStore.sweepInterval` determines how often it is swept.
+    ///   - store: The store. Its `MaintainedUploadStore.sweepInterval` determines how often old data is removed.
     ///   - logger: Logs failed sweeps. The next sweep continues their work.
     public init(of store: any MaintainedUploadStore, logger: Logger) {
         self.init(of: store, meter: nil, logger: logger)

@@ -24,7 +24,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// - Returns: `nil` for an address of another family, such as that of a Unix socket.
+    /// Makes the address of a socket; `nil` for an address of another family, such as that of a Unix socket.
     package init?(_ address: SocketAddress?) {
         guard let address, case let family = address.protocol, family != .unix else { return nil }
         let bytes = address.withSockAddr { pointer, count in
@@ -72,8 +72,8 @@ package struct PeerAddress: Hashable, Sendable {
 
     private let network: Network
 
-    /// All clients with unknown addresses, because their connections are closed. They share their limits, so that a
-    /// client cannot avoid its limits by closing connections right after its requests.
+    /// All clients whose addresses are unknown, because their connections are already closed. They share their limits,
+    /// so that a client cannot avoid its limits by closing connections right after its requests.
     package static let unknown = PeerAddress(.unknown)
 
     private init(_ network: Network) {
@@ -96,7 +96,7 @@ package struct PeerAddress: Hashable, Sendable {
         }
     }
 
-    /// - Returns: `nil` for an address that does not identify a client, such as that of a Unix socket.
+    /// Makes the address that identifies a client; `nil` for an address that does not, such as that of a Unix socket.
     package init?(_ address: SocketAddress?) {
         guard let address = IPAddress(address) else { return nil }
         self.init(address)

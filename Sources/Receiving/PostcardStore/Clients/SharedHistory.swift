@@ -3,7 +3,7 @@ import NIOCore
 /// The latest items of all clients. If there are too many, the address with the most items loses its oldest item, so
 /// that a busy client cannot displace the few items of others.
 package struct SharedHistory<Item: Sendable>: Sendable {
-    /// An item in the history. A class, because a struct's references would be copied whenever its number is read.
+    /// An item in the history. This is a class, because reading the number of a struct would also copy its references.
     private final class Entry: Sendable {
         /// The number of the item among all items that were ever added.
         let number: Int
@@ -75,7 +75,7 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         let excess = count - max(maximumCount, 0)
         var removed: [Item] = []
         if excess == 1, let item = removeOldest(by: { $0.entries.count }) { removed.append(item) }
-        // Several items are too many only after the limit was lowered.
+        // More than one item exceeds the limit only after the limit was lowered.
         if excess > 1 { removed = removeOldest(excess) }
         while bytes > maximumBytes, count > 1, let item = removeOldest(by: { $0.bytes }) { removed.append(item) }
         return removed

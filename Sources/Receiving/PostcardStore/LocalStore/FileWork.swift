@@ -4,7 +4,7 @@ import PostcardFoundation
 import Synchronization
 package import SystemPackage
 
-/// The threads that wait for the disk: more than processors, because several syncs together take as long as one.
+/// The threads that wait for the disk. More threads than processors help: several syncs together take as long as one.
 private let fileThreads: NIOThreadPool = {
     let pool = NIOThreadPool(numberOfThreads: 16)
     pool.start()

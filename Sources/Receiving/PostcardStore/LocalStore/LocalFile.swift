@@ -102,7 +102,8 @@ struct JSONFile: Sendable {
 
     private static let maximumBytes: Int64 = 1 << 20
 
-    /// - Returns: `nil` if the file does not exist.
+    /// Reads the value; `nil` if the file does not exist.
+    ///
     /// - Throws: `FileError`, and ``StoreDamage`` or `DecodingError` if the file is damaged.
     func read<Value: Decodable>(_ type: Value.Type) throws -> Value? {
         try bytes().map { try JSONDecoder().decode(type, from: $0) }
@@ -155,7 +156,7 @@ struct JSONFile: Sendable {
         try DurableFiles.synchronizeDirectory(path.removingLastComponent())
     }
 
-    /// - Returns: The bytes of the file; `nil` if the file does not exist.
+    /// Reads the bytes of the file; `nil` if the file does not exist.
     func bytes() throws -> Data? {
         try LocalFile(path).map { try $0.data(maximumBytes: Self.maximumBytes) }
     }

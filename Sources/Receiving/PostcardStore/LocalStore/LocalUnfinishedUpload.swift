@@ -177,8 +177,8 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
 
 /// Appends to an unfinished upload of a ``LocalUploadStore``.
 ///
-/// A file thread writes bytes while the next bytes are gathered, at most 256 KiB. Bytes do not wait for more bytes: a
-/// server that is killed only loses the bytes that arrived during one write.
+/// A file thread writes bytes while the next bytes are gathered, at most 256 KiB. Writing begins at once, so a server
+/// that is killed only loses the bytes that arrived during one write.
 public struct LocalUploadAppender: UploadAppender {
     private let uploads: LocalUnfinishedUploads
     private let upload: LocalUnfinishedUpload

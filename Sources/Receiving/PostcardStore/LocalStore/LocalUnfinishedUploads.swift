@@ -4,7 +4,7 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// The unfinished uploads of a ``LocalUploadStore``, and the kept responses.
+/// The unfinished uploads of a ``LocalUploadStore``, and their kept responses.
 final class LocalUnfinishedUploads: Sendable {
     private struct Table {
         var uploads: [ResumptionID: LocalUnfinishedUpload] = [:]
@@ -52,7 +52,7 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// - Returns: `nil` if the folder contains nothing to resume.
+    /// Loads the upload in a folder. If there is nothing to resume, returns `nil`.
     private static func load(
         _ folder: UnfinishedDirectory, _ id: ResumptionID, _ damaged: DamagedUploads, _ logger: Logger, _ now: Date
     ) -> (facts: UnfinishedDirectory.Facts, progress: UnfinishedUploadProgress)? {
@@ -138,14 +138,14 @@ final class LocalUnfinishedUploads: Sendable {
         try file.append(bytes, at: upload.bytes) { upload.advance(by: $0) }
     }
 
-    /// Replaces the bytes of an upload with its response. The response is dropped if its record was deleted meanwhile.
+    /// Replaces the bytes of an upload with its response. Drops a response that shows a record deleted meanwhile.
     func finish(
         _ upload: LocalUnfinishedUpload, with response: FinalResponse, options: UnfinishedUploadOptions
     ) async throws {
         try await upload.store(response)
         let surplus = table.withLock { table in
             table.finished.append(upload.id, of: upload.form.client)
-            // Several responses are too many only after the maximum was lowered.
+            // More than one response exceeds the maximum only after the maximum was lowered.
             return table.finished.removeExcess(over: options.maximumKeptResponses).compactMap { table.uploads[$0] }
         }
         for other in surplus where other !== upload { await expire(other) }

@@ -18,11 +18,10 @@ public final class LocalUpload: PendingUpload {
     private var gatheredFiles = 0
     private var writing: FileWork<Void>?
 
-    /// The maximum number of gathered bytes of an upload: large enough to make changes of threads cheap, and small
-    /// enough for many uploads.
+    /// The maximum number of bytes that an upload gathers: enough to make changes of threads cheap.
     private static let maximumBatchBytes = 256 << 10
     private static let minimumBatchBytes = 16 << 10
-    /// The total number of bytes that all uploads may gather. Thousands of uploads may gather more.
+    /// The memory that all uploads divide, in bytes. Each may gather `minimumBatchBytes`, even if its part is smaller.
     private static let sharedBytes = 8 << 20
 
     /// The maximum number of files that are gathered before they are written, because each write occupies a thread.
@@ -215,7 +214,7 @@ public final class LocalUpload: PendingUpload {
     }
 }
 
-/// The directory of an upload, which one task at a time uses on a file thread, so that the lock never blocks.
+/// The directory of an upload. One task at a time uses it, on a file thread, so its lock never blocks.
 private final class SharedUploadDirectory: Sendable {
     private let folder: Mutex<UploadDirectory>
 

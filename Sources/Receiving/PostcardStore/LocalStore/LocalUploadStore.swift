@@ -106,7 +106,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         unfinished.close()
     }
 
-    /// Reads file names in the records' folders, which show the record of each key, and the records in the outbox.
+    /// Reads the file names in the records' folders. They show the record of each key, and the records in the outbox.
     private static func marks(
         of ids: [UploadID], _ directory: StoreDirectory, _ logger: Logger
     ) -> (keys: [String: KeyedRecord], outbox: [UploadID]) {
@@ -128,7 +128,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
     /// Returns a new name for a folder in `.incoming`, which is emptied at each start.
     func nextFolderName() -> String { "\(folderPrefix)-\(folderCount.add(1, ordering: .relaxed).newValue)" }
 
-    /// The maximum announced size of a form, in bytes, whose disk space is only checked when it is written.
+    /// The maximum announced size of a small form, in bytes. Its disk space is only checked when the form is written.
     private static let smallBytes: Int64 = 1 << 20
 
     public func beginUpload(

@@ -187,7 +187,7 @@ extension LocalUploadStore: OutboxStore {
     package func isInOutbox(_ id: UploadID) async throws -> Bool { outboxIndex.contains(id) }
 
     package func settle(_ id: UploadID) async throws {
-        // The record leaves the outbox in any case: until the next start, one announcement is enough.
+        // Even if the file cannot be removed, the message about the record is not sent again before the next start.
         outboxIndex.remove(id)
         try await onFileThread { [directory] in
             let file = directory.folder(of: id).appending(LocalOutbox.name)

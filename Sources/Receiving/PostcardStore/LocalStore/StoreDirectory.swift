@@ -53,7 +53,7 @@ struct StoreDirectory: Sendable {
 
     /// The directory of uploads that are being received or deleted.
     ///
-    /// Opening the store empties this directory. A rename into or out of it only needs a sync of the other directory.
+    /// Opening the store empties this directory. After a rename into or out of it, only the other one needs a sync.
     var incoming: FilePath { path.appending(".incoming") }
 
     /// The directory of unfinished uploads.
@@ -72,7 +72,7 @@ struct StoreDirectory: Sendable {
 
     static func name(ofFile index: Int) -> String { String(index) }
 
-    /// The name of the empty file with the digests of a record's key and of the record.
+    /// The name of an empty file in a record's folder. It contains the digests of the record's key and of the record.
     static func name(of key: UploadKey, recordDigest: String) -> String { keyPrefix + key.digest + "-" + recordDigest }
 
     private static let keyPrefix = "key-"
@@ -155,7 +155,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Makes ``incoming`` if it is missing, but never the store's directory, which another store may have made.
+    /// Makes ``incoming`` if it is missing. Never makes the store's directory, which may now belong to another store.
     func makeIncoming() throws(FileError) {
         do throws(FileError) {
             try DurableFiles.makeDirectory(incoming)

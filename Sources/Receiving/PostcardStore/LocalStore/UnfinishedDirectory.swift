@@ -20,9 +20,9 @@ struct UnfinishedDirectory: Sendable {
         let expires: Date
         /// The length of the form, in bytes; `nil` until a request declares it.
         var length: Int64?
-        /// The number of synced bytes that the client was told are stored; `nil` in files of an early version.
+        /// The number of synced bytes that were reported to the client as stored; `nil` in files of an early version.
         var promised: Int64? = 0
-        /// The start of the system during which the unsynced bytes were written.
+        /// Identifies the start of the system after which the unsynced bytes were written.
         var systemStart = SystemStart.current
         /// The digest fields of the request that created the upload.
         var reprDigest: String?
@@ -47,7 +47,7 @@ struct UnfinishedDirectory: Sendable {
     private var responseFile: JSONFile { JSONFile(path: path.appending("answer.json")) }
     var body: FilePath { path.appending("body") }
 
-    /// Makes the directory durably.
+    /// Makes the directory, and waits until it is on the disk.
     func make(_ facts: Facts) throws(FileError) {
         try DurableFiles.makeDirectory(path)
         do throws(FileError) {

@@ -145,7 +145,7 @@ struct UploadDirectory: ~Copyable {
         return digest
     }
 
-    /// - Returns: The digest of the record, if it has a key.
+    /// Writes the JSON of the record. Returns the digest of the record if it has a key.
     private mutating func write(_ record: UploadRecord, to path: FilePath) throws(FileError) -> String? {
         let file = try DurableFile(path)
         var hash = SHA256()

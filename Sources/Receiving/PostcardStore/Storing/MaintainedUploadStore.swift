@@ -1,4 +1,4 @@
-/// A store that a receiver maintains: it is swept, checked, and followed if other processes use it too.
+/// A store that a receiver can maintain: remove old data from it, check it, and look for changes by other processes.
 public protocol MaintainedUploadStore: UploadStore {
     /// The system on which the store depends, such as `The object store`. Everyone can read the name in `GET /health`.
     var dependency: String { get }
@@ -6,8 +6,7 @@ public protocol MaintainedUploadStore: UploadStore {
     /// The interval of the calls of ``sweep()``.
     var sweepInterval: Duration { get }
 
-    /// The interval of ``newestRecords()`` calls while clients listen to events; `nil` if no other process uses the
-    /// store.
+    /// How often ``newestRecords()`` is called while clients listen to events; `nil` if the store is never shared.
     var followingInterval: Duration? { get }
 
     /// Checks that an upload could begin, within a few seconds.
@@ -28,7 +27,7 @@ public protocol MaintainedUploadStore: UploadStore {
     /// The block size in bytes: each file, record and folder counts in whole blocks. Defaults to 1.
     var blockBytes: Int64 { get }
 
-    /// The number of bytes of each upload, in whole blocks. Defaults to `nil`, for stores that would read each record.
+    /// The number of bytes of each upload, in whole blocks. Defaults to `nil`: finding out would require all records.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func sizes() async throws -> [UploadID: Int64]?

@@ -34,7 +34,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         text = String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The smallest identifier with a time.
+    /// The smallest identifier with a given time.
     ///
     /// - Parameter milliseconds: The time in milliseconds since 1970, not negative.
     package init(earliestAt milliseconds: Int64) {
@@ -42,7 +42,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         self.init(milliseconds: milliseconds, using: &zeros)
     }
 
-    /// The smallest identifier with a later time than another identifier.
+    /// The smallest identifier with a time after that of another identifier.
     package init(earliestAfter id: UploadID) {
         self.init(earliestAt: id.milliseconds + 1)
     }

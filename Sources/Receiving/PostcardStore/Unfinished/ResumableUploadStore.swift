@@ -112,10 +112,10 @@ public struct UnfinishedUploadOptions: Sendable, Hashable {
     /// The maximum number of unfinished uploads. Defaults to 1,000. `UploadOptions.clientShare` limits each address.
     /// Further forms are received without resumption, or refused if only their beginning is sent.
     ///
-    /// An upload is kept until its ``lifetime`` is over, or until a limit is reached. At a limit, an upload may be
-    /// discarded if no request uses it, and if it is older than its bytes would take at 500 bytes per second. With too
-    /// many uploads, the discarded upload is from the address with the most such uploads, or from the new upload's own
-    /// address if no address has more. If there are too many bytes, it is from the new upload's own address.
+    /// An upload is kept until its ``lifetime`` is over, or until a limit is reached. At a limit, old uploads that no
+    /// request uses may be discarded. An upload is old after the time that its bytes take at 500 bytes per second. If
+    /// there are too many uploads, the address with the most loses one, or the new upload's own address if none has
+    /// more. If there are too many bytes, only the new upload's own address loses uploads.
     public var maximumUnfinished = 1000
 
     /// The maximum total size of all unfinished uploads, in bytes. Defaults to 16 GiB, four of the largest forms.

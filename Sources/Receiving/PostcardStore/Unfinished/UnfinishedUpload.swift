@@ -79,8 +79,8 @@ public protocol UploadAppender {
     ///   appended other bytes at the same offset.
     mutating func append(_ bytes: ByteBuffer) async throws
 
-    /// Waits until all appended bytes are written. More bytes may follow. This function is also called after a failure,
-    /// and then throws again. After a failure, more bytes may follow only after ``revert()``.
+    /// Waits until all appended bytes are written. More bytes may then be appended. After a failure, this function is
+    /// still called, and throws again. More bytes may then be appended only after ``revert()``.
     ///
     /// - Throws: The same errors as ``append(_:)``.
     mutating func finish() async throws

@@ -147,7 +147,7 @@ public final class UploadLock: Sendable {
             }
         }
 
-        /// Leaves the connection to its next request, or closes it if this request was ended: its client has given up.
+        /// Keeps the connection for its next request, or closes it if another request has ended this one.
         fileprivate func release() {
             let wasEnded = phase.withLock { phase in
                 defer { phase = .released }
