@@ -144,7 +144,7 @@ extension FormSizeLimits {
             maximumBytesByName: rules?.files.compactMapValues(\.maximumBytes) ?? [:])
     }
 
-    /// The exceeded limits, without all other limits; `nil` if the form exceeds none.
+    /// The limits that a form exceeds, without the other limits; `nil` if the form exceeds none.
     package func exceeded(by layout: FormLayout) -> FormSizeLimits? {
         let files = layout.parts.filter { $0.filename != nil }
         func isExceeded(_ limit: Int64?, by bytes: Int64?) -> Bool { limit.map { $0 >= 0 && $0 < bytes ?? 0 } ?? false }

@@ -134,6 +134,8 @@ extension MetadataScan {
         "VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "ANMF", "ICCP",
     ]
 
+    /// Finds the bytes to overwrite in a WebP.
+    ///
     /// - Parameter start: The first bytes of the file.
     mutating func scanWebP(_ start: [UInt8]) throws(PictureFault) {
         let end = PictureContainer.webP.statedEnd(start[...]) ?? 0

@@ -256,7 +256,7 @@ extension MetadataScan {
         }
     }
 
-    /// Whether the strips of an uncompressed picture are long enough, which is not so for some programs.
+    /// Whether the strips of an uncompressed picture are long enough. Some programs write strips that are too short.
     private static func areEnough(_ counts: [Int64], for values: [Int64: [Int64]], _ compression: Int64) -> Bool {
         // YCbCr may have fewer samples than pixels.
         guard compression == 1, values[0x0106]?.first != 6, let width = values[0x0100]?.first,

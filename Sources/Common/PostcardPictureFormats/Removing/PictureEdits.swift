@@ -20,6 +20,8 @@ package struct PictureEdits: Sendable, Hashable {
     /// Makes edits that overwrite nothing.
     package init() {}
 
+    /// Sorts edits, and joins those that write only zeros.
+    ///
     /// - Throws: ``PictureFault`` at the first offset for which two edits have different bytes.
     init(
         _ unordered: [Edit], removed: RemovedContent = [], hasVideo: Bool = false

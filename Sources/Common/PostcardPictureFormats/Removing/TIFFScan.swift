@@ -79,9 +79,8 @@ struct TIFFScan {
         if entry.tag == 0xC612 { isDNG = true }
     }
 
-    /// Keeps the range of a value or of pixels, up to the file's end.
-    ///
-    /// - Returns: Whether the range is a separate piece, because it does not follow the last kept range.
+    /// Keeps the range of a value or of pixels, up to the file's end. Returns whether the range is a separate piece,
+    /// because it does not follow the last kept range.
     @discardableResult
     mutating func keep(_ range: Range<Int64>, of length: Int64) -> Bool {
         let range = range.lowerBound..<max(min(range.upperBound, length), range.lowerBound)

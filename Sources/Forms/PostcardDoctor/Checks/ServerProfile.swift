@@ -179,7 +179,7 @@ extension ServerProfile {
     public static let express = ServerProfile(
         "express", "Express (busboy)", [limit(.fieldBytes, mebibyte - 1, "limits.fieldSize of busboy")])
 
-    /// Go's `net/http`, if the handler reads a file or value: 32 MiB, plus 10 MiB for everything but files.
+    /// Go's `net/http`, which accepts 42 MiB of text fields: the default memory of 32 MiB, and 10 MiB in addition.
     public static let go = ServerProfile(
         "go", "Go",
         [

@@ -229,6 +229,8 @@ struct TrailingLineBreaks: Sendable {
         places.append((part.offset + content.size - 2, part.index))
     }
 
+    /// The places of the extra line breaks; empty if the line breaks may be intended.
+    ///
     /// - Parameter besidesPicture: Whether a CRLF follows a complete picture, which proves that the sender adds them.
     func places(besidesPicture: Bool) -> [(offset: Int64, part: Int)] {
         // If only some parts end in CRLF, a picture proves nothing about the others.

@@ -136,7 +136,7 @@ extension Explanation {
         orderedEdits(.body).reduce(bodySize) { $0 - $1.length + Int64($1.replacement.count) }
     }
 
-    /// Keeps the edit of a last delimiter without dashes only if the edit gives the body the right length.
+    /// Removes the edit that adds missing dashes to the last delimiter if the body would then have a wrong length.
     mutating func leaveLastDelimiter(unlessLengthIs contentLength: Int64?) {
         guard contentLength != fixedBodySize,
             let index = findings.firstIndex(where: { $0.code == .wrongCloseDelimiter && $0.length == 0 }),
@@ -212,6 +212,8 @@ package struct RequestSplitter: Sendable {
     private let head: RequestHead?
     private var state: State
 
+    /// Makes a splitter for an input that was explained.
+    ///
     /// - Parameter explanation: The explanation of the same input.
     package init(_ explanation: Explanation) {
         head = explanation.head

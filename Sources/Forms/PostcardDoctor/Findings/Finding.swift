@@ -6,8 +6,8 @@ public import PostcardForm
 public struct Finding: Sendable, Hashable {
     /// The part of the request from whose start an offset counts.
     public enum Place: String, Sendable, Hashable {
-        /// The head. Offsets count from the start of the request line, or of the Content-Type's value without a
-        /// request.
+        /// The head. Offsets count from the start of the request line. Without a request, they count from the start of
+        /// the Content-Type's value.
         case head
         /// The body. Offsets count from its first byte, without the lines between chunks.
         case body
@@ -48,13 +48,13 @@ public struct Finding: Sendable, Hashable {
     public internal(set) var consequenceCount = 0
 
     /// Samples of the consequences left out of ``consequences``: for each code, the first with edits and the first
-    /// without. Each sample counts the others of its kind.
+    /// without. The ``consequenceCount`` of a sample is the number of others like it.
     var unkept: [Finding] = []
 
     /// The maximum number of consequences that are kept, enough to show a pattern.
     public static let maximumConsequences = 20
 
-    /// The severity of the problem: that of its code, unless this request loses more or less than usual.
+    /// The severity of the problem. It differs from that of the code if this request loses more or less than usual.
     public private(set) var severity: FormProblem.Severity
 
     /// The reason why servers refuse or misread the request, in a sentence or two.

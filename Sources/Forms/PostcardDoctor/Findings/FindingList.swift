@@ -16,6 +16,8 @@ struct FindingList: Sendable {
     static let maximumRoots = 1000
     static let maximumEdits = 100_000
 
+    /// Adds a finding.
+    ///
     /// - Parameter cause: The code of the finding's root cause, if any.
     mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         if let edits = finding.edits {
@@ -119,7 +121,7 @@ extension Finding {
         for index in unkept.indices { unkept[index].leave(code) }
     }
 
-    /// Adds a consequence, and the number of further consequences that it stands for.
+    /// Adds a consequence, and the number of further consequences that it counts itself.
     mutating func append(_ consequence: Finding) {
         consequenceCount += 1 + consequence.consequenceCount
         let isKept = consequences.count < Self.maximumConsequences
@@ -145,8 +147,8 @@ extension Finding {
     /// Whether edits fix the finding, directly or through its cause.
     private var isFixed: Bool { edits != nil }
 
-    /// The findings that are fixed, or not fixed, among the finding and its consequences. If the finding is not among
-    /// them, the first consequence of each code becomes a root cause.
+    /// The fixed findings, or the other ones, from this finding and its consequences. If this finding itself is left
+    /// out, the first consequence of each code becomes a root cause.
     func findings(thatAreFixed areFixed: Bool) -> [Finding] {
         var found: [Finding] = []
         for finding in flattened where finding.isFixed == areFixed {
@@ -199,6 +201,8 @@ package struct FindingGroup: Sendable {
         package let partIndex: Int?
     }
 
+    /// Makes a group from the first finding of a kind.
+    ///
     /// - Parameters:
     ///   - others: Findings of the same kind.
     ///   - hidden: The number of further findings of that kind.

@@ -125,8 +125,8 @@ struct CurlTrace: Sendable {
         hand(on: bytes, into: &output)
     }
 
-    /// The line break of the data between two lines: CRLF, or none after a full line. An editor may have removed blanks
-    /// from the end of a line.
+    /// The bytes between the data of two lines: CRLF, or nothing after a full line. They include blanks that an editor
+    /// may have removed from the end of the first line.
     private mutating func lineBreak(from end: Int, to next: Int) -> [UInt8] {
         guard next >= end, next - end <= 66 else {
             isDamaged = true

@@ -5,6 +5,8 @@ import PostcardForm
 struct HTTPArchive {
     let entries: [Entry]
 
+    /// Parses a HAR file.
+    ///
     /// - Throws: ``InputError`` if the bytes are not a HAR.
     init(_ bytes: [UInt8]) throws(InputError) {
         let json: JSON
@@ -203,7 +205,7 @@ extension HTTPArchive {
         let origin: Origin
     }
 
-    /// The scheme and host of a request's URL; each is `nil` if the archive lacks it or only the head may have it.
+    /// The scheme and host of a request's URL; each is `nil` if the archive has it nowhere outside of the head.
     struct Origin {
         let scheme: String?
         let authority: String?
@@ -260,8 +262,8 @@ extension HTTPArchive.Request {
 
     private static func endsAuthority(_ byte: UInt8) -> Bool { "/?#".utf8.contains(byte) }
 
-    /// The scheme and host of the URL. If the URL has neither, they come from HTTP/2 pseudo-header fields, which are
-    /// not in the head.
+    /// The scheme and host of the URL. If the URL is missing, they come from the pseudo-header fields of HTTP/2, which
+    /// are not in the head.
     fileprivate var origin: HTTPArchive.Origin {
         if let url, let (scheme, rest) = parts(of: url) {
             // A name and password before the host are left out, because people may share the curl command.

@@ -7,7 +7,7 @@ struct LambdaEvent {
     private let json: JSON
     private let body: [UInt8]
 
-    /// - Returns: `nil` if the bytes are not an event with a body.
+    /// Parses an event. `nil` if the bytes are not an event with a body.
     init?(_ bytes: [UInt8]) {
         guard let json = try? JSON(bytes), let body = json["body"]?.string else { return nil }
         self.json = json

@@ -154,6 +154,8 @@ struct DelimiterReader {
     /// The index of the part whose content is being read.
     let partIndex: Int?
 
+    /// Decides whether the bytes at an index are a delimiter or content.
+    ///
     /// - Parameters:
     ///   - index: The index of the delimiter.
     ///   - isAtStart: Whether the delimiter begins the body or a content, so that it needs no line break before it.

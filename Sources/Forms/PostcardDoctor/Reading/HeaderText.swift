@@ -38,9 +38,7 @@ struct HeaderText {
         places.replaceSubrange(range, with: repeatElement(place, count: replacement.count))
     }
 
-    /// Inserts separators into long sequences of combining marks.
-    ///
-    /// - Returns: `false` if no sequence is too long.
+    /// Inserts separators into long sequences of combining marks. Returns `false` if no sequence is too long.
     mutating func separateCombiningMarks() -> Bool {
         countSteps(bytes.count)
         let excesses = CombiningMarks.excesses(in: bytes)

@@ -63,6 +63,8 @@ struct RequestHead: Sendable {
         return nil
     }
 
+    /// Parses a head.
+    ///
     /// - Parameter bytes: The head with its blank line.
     /// - Throws: ``Finding/Refusal`` if the bytes are not the head of a request at all.
     init(_ bytes: [UInt8]) throws(Finding.Refusal) {

@@ -9,6 +9,8 @@ package struct DamagedStart: Sendable {
     /// The number of bytes to examine at the start of a file.
     package static let bytesCount = 256
 
+    /// Begins to read a file.
+    ///
     /// - Parameters:
     ///   - contentType: The declared media type; `nil` if there is none.
     ///   - filename: The part's filename; `nil` if there is none.

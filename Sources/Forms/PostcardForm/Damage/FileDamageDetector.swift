@@ -24,6 +24,8 @@ package struct FileDamageDetector: Sendable {
     /// The number of first bytes that show the format.
     private static let beginningBytes = 48
 
+    /// Begins to read a file.
+    ///
     /// - Parameters:
     ///   - contentType: The declared media type; `nil` if there is none.
     ///   - filename: The part's filename; `nil` if there is none.

@@ -10,6 +10,8 @@ package struct EncodedPartHeader {
 
     var bytes: Data { Data(text) }
 
+    /// Writes the header of a part.
+    ///
     /// - Parameters:
     ///   - part: The part.
     ///   - contentType: The part's media type, if it has one.

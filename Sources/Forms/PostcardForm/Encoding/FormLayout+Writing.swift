@@ -57,9 +57,8 @@ extension FormLayout {
 }
 
 extension FormReader {
-    /// Reads the next available bytes of the body into a buffer, and writes them to a file.
-    ///
-    /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
+    /// Reads the next available bytes of the body into a buffer, and writes them to a file. Returns their number, which
+    /// is 0 at the end of the body, and while ``needsPreparation`` is `true`.
     fileprivate func write(to descriptor: FileDescriptor, through buffer: inout [UInt8]) throws -> Int {
         try buffer.withUnsafeMutableBytes { buffer in
             let count = try read(into: buffer)

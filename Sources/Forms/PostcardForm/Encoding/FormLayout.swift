@@ -44,8 +44,8 @@ public struct FormLayout: Sendable {
         let length: Int64?
         let source: Source
 
-        /// The source of a segment's bytes: `framing` for delimiters and headers, or the content of the part with that
-        /// index.
+        /// The source of a segment's bytes. `framing` has delimiters and headers; all others have the content of a
+        /// part.
         enum Source: Sendable {
             case framing(Data)
             case memory(Data, partIndex: Int)
@@ -138,9 +138,7 @@ extension FormLayout {
         return slice
     }
 
-    /// A copy of the body whose last part has the content of another body's part.
-    ///
-    /// - Returns: `nil` if there is no such part.
+    /// A copy of the body with another body's content in its last part; `nil` if there is no such part.
     package func withLastContent(from other: FormLayout, part index: Int) -> FormLayout? {
         let last = parts.count - 1
         guard let place = segments.lastIndex(where: { $0.partIndex == last }),
@@ -168,8 +166,8 @@ extension FormLayout {
             moved, parts: parts.dropLast() + [described], contentType: contentType, contentLength: length)
     }
 
-    /// Passes a file that has exactly the bytes of the body to a closure, so that it can be cloned instead of copied.
-    /// Only the unchanged file of a presigned PUT is such a file.
+    /// If the whole body is one unchanged file, as in a presigned PUT, passes the file to a closure. The closure can
+    /// then clone the file instead of copying it.
     ///
     /// - Parameter use: Receives the file, open for reading.
     /// - Returns: The result of `use`; `nil` if there is no such file.

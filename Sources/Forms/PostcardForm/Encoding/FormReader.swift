@@ -171,7 +171,7 @@ public final class FormReader {
         return filled
     }
 
-    /// Reads from the current source, and leaves it at its end.
+    /// Reads from the current source. Leaves the source once all its bytes were read.
     private func readCurrent(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         switch current {
         case .none:
@@ -214,7 +214,7 @@ public final class FormReader {
 
     private static let pageLength = 4096
 
-    /// The number of bytes to read, which ends at a page of the file if one is near.
+    /// The number of bytes to read, reduced so that reading ends at a page of the file if possible.
     private static func alignedCount(_ count: Int64, at offset: Int64) -> Int64 {
         let aligned = (offset + count) / Int64(pageLength) * Int64(pageLength) - offset
         return aligned > 0 ? aligned : count

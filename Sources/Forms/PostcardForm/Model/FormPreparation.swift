@@ -21,8 +21,8 @@ public protocol FormPreparation: Sendable, Hashable {
     ///   - parts: The parts, in the order of the form.
     ///   - context: The facts about the rest of the form and about the server.
     /// - Returns: The prepared parts, in the same number and order.
-    /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled. When a
-    ///   refused form is prepared again, the upload fails with the refusal, and the error becomes its underlying error.
+    /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled. If preparing
+    ///   a refused form again throws, the upload fails with the refusal, whose underlying error is this error.
     func prepare(_ parts: [FormPart], in context: FormPreparationContext) async throws -> [FormPart]
 }
 

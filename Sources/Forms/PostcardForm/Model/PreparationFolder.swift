@@ -162,7 +162,6 @@ extension FormPart {
     ///
     /// - Parameter folder: The folder that the caller chose; the permissions of an existing one are not changed.
     ///   Defaults to ``temporaryFolder``, which must belong to this user.
-    /// - Returns: The folder.
     package static func makeFolder(_ folder: URL? = nil) throws -> URL {
         let made = folder ?? temporaryFolder
         if !FileManager.default.fileExists(atPath: made.path) {

@@ -7,6 +7,8 @@ package struct ContentDisposition {
     let filename: String?
     private(set) var warnings: [FormProblem] = []
 
+    /// Reads the field of a part.
+    ///
     /// - Parameter fieldName: The name of the outer part, if this part is in a `multipart/mixed`.
     init(
         _ field: HeaderField, in header: Span<UInt8>, headerOffset: Int64, partIndex: Int, fieldName: String?
@@ -109,8 +111,8 @@ extension ContentDisposition {
 }
 
 extension ContentDisposition {
-    /// The unchanged parameters that name a file, each after a semicolon. If the parameters are malformed, all of them,
-    /// so that the form is refused.
+    /// The unchanged parameters that name a file, each after a semicolon. If a parameter is malformed, all of them are
+    /// returned, so that the form is refused.
     package static func fileParameters(of value: String) -> String {
         let bytes = ContiguousArray(value.utf8)
         let (header, range) = (bytes.span, 0..<bytes.count)
@@ -127,7 +129,7 @@ extension ContentDisposition {
 }
 
 extension FormProblem {
-    /// Not inlined, because the initializer is 5 % faster without code for rare cases.
+    /// The problem of a malformed parameter. Not inlined, because the initializer is 5 % faster without rare cases.
     @inline(never)
     fileprivate static func malformedParameter(
         _ fault: HeaderParameters.Fault, headerOffset: Int64, part partIndex: Int

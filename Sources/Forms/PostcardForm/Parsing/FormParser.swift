@@ -55,8 +55,8 @@ public struct FormParser: Sendable {
 
     /// The section of the body that is read next.
     enum State {
-        /// The bytes before the first delimiter, or a part's content. The first `matched` bytes of a delimiter were
-        /// read. Of these, the first `imagined` are the line break at the body's start or after a header, which is not
+        /// The bytes before the first delimiter, or a part's content. `matched` is the number of bytes that may begin a
+        /// delimiter. `imagined` of them are the line break at the body's start or after a header, which is not
         /// content.
         case content(matched: Int, imagined: Int)
         /// The bytes after CRLF, two dashes and the boundary.
@@ -157,7 +157,7 @@ public struct FormParser: Sendable {
         }
     }
 
-    /// Not inlined, so that the closure above is inlined: reading a chunk of 1 KiB is then a tenth faster.
+    /// Fails because the body is too large. Not inlined, so that the closure above is inlined, which is a tenth faster.
     @inline(never)
     mutating func failTooLarge() -> FormProblem {
         let index = if case .header = state { Int?(partCount) } else { part?.index }

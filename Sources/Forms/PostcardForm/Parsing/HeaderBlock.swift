@@ -28,9 +28,7 @@ struct HeaderBlock: Sendable {
         self.padding = padding
     }
 
-    /// Appends bytes up to the blank line.
-    ///
-    /// - Returns: The number of bytes that belong to the header.
+    /// Appends bytes up to the blank line. Returns the number of bytes that belong to the header.
     mutating func append(
         _ new: Slice<UnsafeRawBufferPointer>, limits: FormLimits, partIndex: Int
     ) throws(FormProblem) -> Int {

@@ -211,7 +211,7 @@ private struct AllowedValues: Sendable {
         left = values.indices
     }
 
-    /// - Returns: `false` if no allowed value continues with this byte.
+    /// Keeps the values that continue with this byte. Returns `false` if there are none.
     mutating func advance(over byte: UInt8) -> Bool {
         var lower = left.lowerBound
         var upper = left.upperBound
@@ -256,6 +256,8 @@ struct FileCheck: Sendable {
         beginning = nil
     }
 
+    /// Checks the next bytes of the file.
+    ///
     /// - Parameters:
     ///   - bytes: The next known bytes of the content.
     ///   - count: The number of the next bytes, including unknown ones.

@@ -102,9 +102,7 @@ enum Extent: String, Sendable {
     /// The last `Upload-Offset` of the server.
     case seen
 
-    /// The offset of the position, in bytes.
-    ///
-    /// - Returns: `nil` for ``seen`` if the server has sent no offset.
+    /// The offset of the position, in bytes; `nil` for ``seen`` if the server has sent no offset.
     func position(in count: Int, seen: Int64?) -> Int? {
         switch self {
         case .none: 0

@@ -34,9 +34,7 @@ struct ResponseReader {
     /// The index of the first byte that has not been searched for a line break.
     private var searched = 0
 
-    /// Reads bytes.
-    ///
-    /// - Returns: The responses that these bytes complete.
+    /// Reads bytes. Returns the responses that these bytes complete.
     mutating func read(_ bytes: some Sequence<UInt8>) throws(ConnectionFailure) -> [RawResponse] {
         pending.removeFirst(position)
         searched -= position

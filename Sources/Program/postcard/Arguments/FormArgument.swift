@@ -196,8 +196,8 @@ struct FormArgumentScanner {
         return rest.endIndex
     }
 
-    /// The next attribute, its value, and whether the value is the name of a file with the real value; `nil` at the
-    /// end.
+    /// The next attribute and its value; `nil` at the end. `isFile` says whether the value is the name of a file that
+    /// has the real value.
     ///
     /// - Parameter end: A byte that ends the attributes.
     mutating func nextAttribute(

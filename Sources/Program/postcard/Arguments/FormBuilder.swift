@@ -133,9 +133,8 @@ struct FormBuilder {
         return made
     }
 
-    /// Makes a pipe the content of a part. Only a picture or video that must be changed is stored first.
-    ///
-    /// - Returns: The pipe, including the bytes that were already read from it.
+    /// Makes a pipe the content of a part. Only a picture or video that must be changed is stored first. Returns the
+    /// pipe, including the bytes that were already read from it.
     private func setContent(of part: inout FormPart, to pipe: PipeInput, isFittable: Bool) throws -> PipeInput {
         var pipe = pipe
         guard metadata != .asIs || fitting != nil, try isTreated(ExaminedContent(pipe.firstBytes())) else {

@@ -34,8 +34,7 @@ struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
     }
 
     /// Stores the whole input in a file without a name, which is gone when the program ends. Waits for the writer.
-    ///
-    /// - Returns: A URL of the open file.
+    /// Returns a URL of the open file.
     mutating func stored() throws -> URL {
         if let file = redirectedFile { return file }
         let stored: FileDescriptor

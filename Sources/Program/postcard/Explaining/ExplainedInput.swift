@@ -7,8 +7,8 @@ import SystemPackage
 final class ExplainedInput {
     private let descriptor: FileDescriptor
     private let closesDescriptor: Bool
-    /// The offset of the first byte to read, because another program may have read the beginning of standard input;
-    /// `nil` for a stream.
+    /// The offset of the first byte to read; `nil` for a stream. It may be greater than 0, because another program may
+    /// have read the beginning of standard input.
     private let start: Int64?
     /// A file with a copy of a stream; `nil` if the input needs no copy.
     private let spool: FileDescriptor?
