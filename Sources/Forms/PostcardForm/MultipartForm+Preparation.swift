@@ -20,7 +20,7 @@ extension MultipartForm {
     ///
     /// - Parameters:
     ///   - limits: The known limits of the server. Defaults to none.
-    ///   - use: Uses the prepared form, whose new files are removed when the closure returns or throws.
+    ///   - use: Uses the prepared form. Its new files are removed when the closure returns or throws.
     /// - Returns: The result of `use`.
     /// - Throws: ``FormError`` if a file cannot be read or a folder for new files cannot be created; errors of the
     ///   preparations and of `use`.
@@ -81,7 +81,7 @@ extension MultipartForm {
         return found.filter { !$0.preparation.followsServerLimit } + found.filter(\.preparation.followsServerLimit)
     }
 
-    /// The number of bytes by which a part's header may grow.
+    /// The number of bytes to reserve for the growth of a part's header.
     private static let headerReserve: Int64 = 128
 
     private func context(

@@ -21,7 +21,7 @@ package struct ArrivingPicture: Sendable {
     /// The bytes of the current piece received so far.
     private var collected: [UInt8] = []
     private var position: Int64 = 0
-    /// The range of the EXIF in a file of boxes, from an earlier item directory.
+    /// The range of the EXIF in a file of boxes, as an item directory announced it.
     private var announcedEXIF: (offset: Int64, length: Int64)?
 
     /// The length of the first sub-block of a GIF's current image: 0 before that sub-block, `nil` outside of images.

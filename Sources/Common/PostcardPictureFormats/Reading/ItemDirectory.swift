@@ -2,7 +2,7 @@
 package struct ItemDirectory {
     /// The ranges of an item's bytes, in the file or in the directory.
     struct Location {
-        /// The point from which the offsets of an item's extents count.
+        /// The start of an item's offsets: the file, the `idat` box or another item.
         enum Origin: Int64 {
             case file, itemData, item
         }
@@ -22,8 +22,7 @@ package struct ItemDirectory {
     /// The items of known types, such as EXIF.
     private(set) var items: [(number: Int64, kind: Kind)] = []
     private(set) var locations: [Int64: Location] = [:]
-    /// The range of the `idat` box, which has the data of small items, counted from the start of the `meta` box's
-    /// content.
+    /// The range of the `idat` box, with the data of small items, counted from the start of the `meta` content.
     private(set) var itemData: Range<Int64>?
     /// The numbers of the items that contain an item, by the number of the contained item.
     private(set) var sources: [Int64: [Int64]] = [:]

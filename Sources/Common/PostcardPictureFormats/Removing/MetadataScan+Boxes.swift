@@ -11,7 +11,7 @@ extension MetadataScan {
 
     /// The data and metadata found in a file of boxes.
     struct BoxFile {
-        /// The offset of the file, from which the offsets in its tracks count.
+        /// The offset of the file. The offsets in its tracks count from here.
         let start: Int64
         /// The ranges of the boxes with pixels, sound, and metadata of pictures.
         var data: [Range<Int64>] = []

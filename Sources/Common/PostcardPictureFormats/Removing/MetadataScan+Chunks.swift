@@ -181,7 +181,7 @@ extension MetadataScan {
 // MARK: - GIF
 
 extension MetadataScan {
-    /// Reads the blocks of a GIF (GIF89a Specification), whose data is in pieces of up to 255 bytes.
+    /// Reads the blocks of a GIF (GIF89a Specification). Their data is in sub-blocks of up to 255 bytes.
     mutating func scanGIF() throws(PictureFault) {
         var offset = PictureContainer.gif.firstOffset(try bytes(at: 0, count: 13)[...])
         while true {

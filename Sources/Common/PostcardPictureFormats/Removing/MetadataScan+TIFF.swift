@@ -14,7 +14,7 @@ extension MetadataScan {
 
     /// The kind of content in a directory.
     private enum TIFFDirectory {
-        /// A page of the file, whose directory refers to that of the next page.
+        /// A page of the file. Its directory refers to the directory of the next page.
         case page
         case other
     }
@@ -156,7 +156,7 @@ extension MetadataScan {
         return AppleNote.isOne(try bytes(at: entry.value.lowerBound, upTo: AppleNote.headerBytes))
     }
 
-    /// The kind of content in a GPS directory, in which some cameras write no position.
+    /// The kind of content in a GPS directory. Some cameras write one without a position.
     private mutating func kindOfPosition(
         _ entry: TIFFEntry, _ order: TIFFByteOrder
     ) throws(PictureFault) -> RemovedContent {

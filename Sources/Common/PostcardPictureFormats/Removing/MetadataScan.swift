@@ -38,8 +38,8 @@ package struct MetadataScan {
         /// The maximum number of directories in a TIFF file, one for each page.
         static let directories = 4096
         static let directoryEntries = 100_000
-        /// The maximum length of a row of unused bytes in a TIFF that is cleared. A longer row may have pixels that a
-        /// private entry refers to.
+        /// A row of at most this many unused bytes in a TIFF is cleared. A longer row may have pixels that a private
+        /// entry refers to.
         static let remainingBytes: Int64 = 64 << 10
     }
 
@@ -115,8 +115,7 @@ package struct MetadataScan {
     /// Finds the bytes of the file to overwrite.
     ///
     /// - Parameters:
-    ///   - sparesOthers: Whether a file that is neither a picture nor a video stays unchanged. Only its first bytes are
-    ///     read.
+    ///   - sparesOthers: Whether a file that is neither a picture nor a video stays unchanged and is not scanned.
     ///   - type: The media type that the sender declared, which distinguishes sound in WebM from video in WebM.
     /// - Throws: ``PictureFault`` if the structure is not understood or too large, or if the file cannot be read.
     package mutating func editsOfFile(

@@ -216,8 +216,7 @@ extension ContentChecks {
     }
 }
 
-/// Facts about a part's content, collected while it is read: its digest, its first and last bytes, and the end of the
-/// picture in it.
+/// Facts about a part's content, collected while it is read: digest, first and last bytes, and a picture's end.
 struct PartContent: Sendable {
     private(set) var size: Int64 = 0
     private(set) var start: [UInt8] = []

@@ -33,7 +33,7 @@ struct PolicyCheck {
 
     /// The problems of the policy, and of the fields and the file that break it.
     ///
-    /// - Parameter now: The time with which to compare the policy's expiration.
+    /// - Parameter now: The time to compare with the policy's expiration.
     func findings(at now: Date) -> [Finding] {
         // The text of a policy that is too long was not kept.
         guard let text = parts[policy].text else { return [] }

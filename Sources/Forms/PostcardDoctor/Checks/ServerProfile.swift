@@ -42,8 +42,7 @@ public struct ServerProfile: Sendable, Hashable {
             case fieldCount
             /// The number of files and text fields in a form.
             case partCount
-            /// The size of the names and values of all text fields, plus two bytes for each field, as in a URL-encoded
-            /// form.
+            /// The size of all text fields' names and values, plus two bytes for each field, as in a URL-encoded form.
             case textBytes
             /// The size of the header of one part, with its blank line.
             case partHeaderBytes

@@ -16,9 +16,9 @@ import PostcardPictureFormats
 /// 5,000 parts. After 30,000 lines of delimiters and headers, only the parser continues.
 public struct FormExamination: Sendable {
     var buffer = BodyBuffer()
-    /// The index in the buffer up to which the body has been read.
+    /// The index in the buffer where reading continues.
     var position = 0
-    /// The index in the buffer up to which delimiters were searched.
+    /// The index in the buffer where the search for delimiters continues.
     var searched = 0
     var phase = Phase.opening
     var findings = FindingList()
@@ -92,7 +92,7 @@ public struct FormExamination: Sendable {
         let offset: Int64
         var content: PartContent
         var hidden = HiddenForms()
-        /// The part's header and the beginning of its content, as the excerpt of findings about the content's end.
+        /// An excerpt with the part's header and the beginning of its content, for findings about the content's end.
         let opening: Excerpt
     }
 
@@ -148,8 +148,7 @@ public struct FormExamination: Sendable {
         announced?.boundary.flatMap { $0.count <= Self.maximumBoundaryBytes ? $0 : nil }
     }
 
-    /// The maximum length of a boundary, in bytes. Real boundaries are shorter, and longer ones would exceed the bytes
-    /// read ahead.
+    /// The maximum length of a boundary, in bytes: longer than real ones, and short enough for the bytes read ahead.
     private static let maximumBoundaryBytes = 256
 
     /// Reads the next chunk of the body.

@@ -225,7 +225,7 @@ package struct FindingGroup: Sendable {
     ///
     /// - Parameters:
     ///   - findings: The root causes.
-    ///   - counts: The total number of findings of each kind that is incomplete in `findings`.
+    ///   - counts: The total number of findings of each kind, if `findings` lacks some of them.
     ///   - codes: The kinds to leave out. The consequences of such a finding take its place.
     package static func groups(
         of findings: [Finding], counts: [FormProblem.Code: Int] = [:], leavingOut codes: Set<FormProblem.Code> = []

@@ -158,8 +158,7 @@ struct CurlTrace: Sendable {
     private mutating func begin(_ title: Title, into output: inout [UInt8]) {
         switch title.kind {
         case .sentHeader(let size):
-            // curl may write a long head in several blocks. Data or a response between two heads separates two
-            // requests.
+            // A long head may be in several blocks. Two requests have data or a response between their heads.
             if case .head(_, hasResponse: false) = choice {} else { beginRequest(into: &output) }
             block = .header(Filling(size: size))
         case .sentData(let size):
@@ -278,6 +277,6 @@ private struct DataLine {
         return bytes
     }
 
-    /// Whether the line is from `--trace`, whose lines begin with pairs of hexadecimal digits. No request line does.
+    /// Whether the line is from `--trace`: it begins with pairs of hexadecimal digits. No request line does.
     var looksHexadecimal: Bool { !bytes.isEmpty && (bytes.count > 1 || characters.count > 48) }
 }

@@ -74,7 +74,7 @@ struct HTTPArchive {
     struct PostData {
         var mimeType: [UInt8]?
         var text: [UInt8]?
-        /// The encoding of the body's text: `base64` for some proxies, which HAR 1.2 allows only for responses.
+        /// The encoding of the body's text. Some proxies write `base64`, which HAR 1.2 allows only for responses.
         var encoding: [UInt8]?
         var hasParams = false
         /// Whether the text is exactly the bytes that were sent.
@@ -211,8 +211,7 @@ extension HTTPArchive {
         let authority: String?
     }
 
-    /// The text with spaces in place of its line breaks, with which some recorders separate the values of several
-    /// fields.
+    /// Replaces line breaks with spaces. Some recorders separate the values of several fields with line breaks.
     fileprivate static func onOneLine(_ text: [UInt8]) -> [UInt8] {
         text.map { $0 == .carriageReturn || $0 == .lineFeed ? .space : $0 }
     }
@@ -262,8 +261,7 @@ extension HTTPArchive.Request {
 
     private static func endsAuthority(_ byte: UInt8) -> Bool { "/?#".utf8.contains(byte) }
 
-    /// The scheme and host of the URL. If the URL is missing, they come from the pseudo-header fields of HTTP/2, which
-    /// are not in the head.
+    /// The scheme and host of the URL. Without a URL, they come from HTTP/2 pseudo-header fields outside of the head.
     fileprivate var origin: HTTPArchive.Origin {
         if let url, let (scheme, rest) = parts(of: url) {
             // A name and password before the host are left out, because people may share the curl command.

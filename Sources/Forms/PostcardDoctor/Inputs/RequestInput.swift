@@ -111,8 +111,7 @@ package struct RequestInput: Sendable {
     private var archiveRemarks: [String] = []
     /// The format of an input that is read whole.
     private var archiveFormat = InputExamination.Format.httpArchive
-    /// The scheme of the request's URL; `nil` before the end of the input, or if the recording does not show the
-    /// scheme.
+    /// The scheme of the request's URL; `nil` before the end of the input, or if the recording lacks it.
     private(set) var scheme: String?
     /// The host of the request's URL; `nil` before the end of the input, or if the recording has no URL.
     private(set) var authority: String?

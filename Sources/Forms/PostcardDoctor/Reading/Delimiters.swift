@@ -26,7 +26,7 @@ struct DelimiterFormat: Sendable {
         hiddenParts = HiddenParts(boundary: self.boundary, delimiter: search.needle, lineBreak: lineBreak)
     }
 
-    /// The number of bytes in which the first delimiter is searched.
+    /// The number of bytes to search for the first delimiter.
     static let opening = 64 << 10
 
     /// Recognizes the format by the first bytes of a body.

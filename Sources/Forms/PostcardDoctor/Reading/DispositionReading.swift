@@ -15,7 +15,7 @@ struct DispositionReading {
         let value: Range<Int>
         let isQuoted: Bool
         let fault: Fault?
-        /// The range to which a finding about the fault refers.
+        /// The range that a finding about the fault marks.
         let mark: Range<Int>
         /// The range of the value with quotes other than ASCII double quotes; `nil` if there are none.
         var foreignQuotes: Range<Int>?

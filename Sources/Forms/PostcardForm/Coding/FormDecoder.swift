@@ -256,7 +256,7 @@ extension DecodingError {
         }
     }
 
-    /// Makes a `DecodingError`, which types with their own decoding may expect, from an error about a field.
+    /// Converts an error about a field to a `DecodingError`, which a type's own decoding may expect.
     init(_ error: FormDecodingError, type: any Any.Type, codingPath: [any CodingKey]) {
         let context = Context(codingPath: codingPath, debugDescription: error.message, underlyingError: error)
         switch error.code {

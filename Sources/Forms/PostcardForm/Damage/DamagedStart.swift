@@ -139,7 +139,7 @@ extension DamagedStart {
         return FileDamage(.lineBreakBefore, length: count)
     }
 
-    /// The damage to the signature of a PNG, whose high byte, CRLF and LF reveal conversions (PNG 3rd edition §5.2).
+    /// The damage to the signature of a PNG. Its high byte, CRLF and LF reveal conversions (PNG 3rd edition §5.2).
     private var png: FileDamage? {
         let breaks =
             [
@@ -161,7 +161,7 @@ extension DamagedStart {
         }
     }
 
-    /// The damage to the header of a WebP, whose size may contain an LF.
+    /// The damage to the header of a WebP. The size in it may contain an LF.
     private var webP: FileDamage? {
         guard begins("RIFF"), begins("WEBP", at: 9),
             let place = bytes[4..<9].firstRange(of: [.carriageReturn, .lineFeed])?.lowerBound

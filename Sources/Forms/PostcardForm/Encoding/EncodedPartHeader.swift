@@ -16,7 +16,7 @@ package struct EncodedPartHeader {
     ///   - part: The part.
     ///   - contentType: The part's media type, if it has one.
     ///   - boundary: The form's boundary.
-    ///   - isFirst: Whether the part is the first, whose delimiter has no line break before it.
+    ///   - isFirst: Whether the part is the first. Its delimiter then has no line break before it.
     init(of part: FormPart, contentType: MediaType?, boundary: Boundary, isFirst: Bool) {
         // Enough for most headers, so that the array rarely grows.
         text.reserveCapacity(256)

@@ -21,7 +21,7 @@ struct FileSource: Sendable {
     /// The number of bytes to send.
     let length: Int64
 
-    /// The first bytes of the file, from which the media type may be detected.
+    /// The first bytes of the file, for detecting its media type.
     let firstBytes: [UInt8]
 
     /// The bytes that are overwritten while the file is read.

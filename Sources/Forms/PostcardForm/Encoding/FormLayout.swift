@@ -25,7 +25,7 @@ public struct FormLayout: Sendable {
     /// Whether the bytes can be read more than once, which is `false` if a stream can be read only once.
     public let isReplayable: Bool
 
-    /// Whether a part is a stream, whose next bytes may not be available yet.
+    /// Whether a part is a stream. The next bytes of a stream may not be available yet.
     package var hasStreams: Bool {
         segments.contains { if case .stream = $0.source { true } else { false } }
     }
@@ -53,7 +53,7 @@ public struct FormLayout: Sendable {
             case stream(FormStream, partIndex: Int)
         }
 
-        /// The index of the part to whose content the segment belongs; `nil` for delimiters and headers.
+        /// The index of the part with this content; `nil` for delimiters and headers.
         var partIndex: Int? {
             switch source {
             case .framing: nil
@@ -106,7 +106,7 @@ extension FormLayout {
     /// Whether the layout is a slice of the body.
     package var isSlice: Bool { range != nil }
 
-    /// Whether the layout and the whole body have the same last byte.
+    /// Whether the layout ends at the end of the whole body.
     package var reachesEnd: Bool { range.map { $0.upperBound == wholeLength } ?? true }
 
     /// The length of the whole body; `nil` if it has a stream of unknown length.

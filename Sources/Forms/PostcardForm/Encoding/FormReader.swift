@@ -16,7 +16,7 @@ public final class FormReader {
     /// The offset of the next byte, counted from the start of the body.
     public var position: Int64 { place - start }
 
-    /// The range of each part's content in the body, up to the part that is being read, whose range may still grow.
+    /// The range of each part's content in the body, up to the part that is being read. The last range may still grow.
     ///
     /// If reading began at an offset, the parts before the offset are included.
     public var contentRanges: [Range<Int64>] {

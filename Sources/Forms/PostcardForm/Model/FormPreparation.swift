@@ -11,8 +11,8 @@ public protocol FormPreparation: Sendable, Hashable {
     /// limit than expected, the form is prepared and sent again.
     var followsServerLimit: Bool { get }
 
-    /// The data from which a ``PickedItemFinder`` makes the preparation again in a later run of the app, for queued
-    /// forms with picked items. Defaults to `nil`: a later run cannot complete such a form.
+    /// Data that lets a ``PickedItemFinder`` make the preparation again in a later run of the app, for queued forms
+    /// with picked items. Defaults to `nil`: a later run cannot complete such a form.
     var record: Data? { get }
 
     /// Prepares parts.

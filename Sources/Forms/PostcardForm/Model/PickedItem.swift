@@ -12,8 +12,8 @@ public import PostcardFoundation
 ///
 /// A queue records the picked items before it copies them. If the app ends too early, its next run copies the rest.
 public protocol PickedItem: Sendable {
-    /// The data from which a ``PickedItemFinder`` finds the item in a later run of the app; `nil` if the item cannot be
-    /// found again.
+    /// Data that lets a ``PickedItemFinder`` find the item in a later run of the app; `nil` if the item cannot be found
+    /// again.
     var record: Data? { get }
 
     /// Copies the item, and downloads it first if it is not on the device.

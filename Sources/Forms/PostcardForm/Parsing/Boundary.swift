@@ -75,7 +75,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
 /// A boundary contains no CR, so every CR may begin a delimiter but never continue one. After a failed match, the
 /// search therefore never has to go back.
 struct Delimiter: Sendable {
-    /// The delimiter and one more dash: the longest sequence that may turn out to be content after it was read.
+    /// The delimiter and one more dash: the most bytes that the parser reads before they may prove to be content.
     let heldBytes: [UInt8]
 
     let boundary: String

@@ -299,8 +299,7 @@ extension Span<UInt8> {
 
 /// A parameter's value in the encoding of RFC 8187 §3.2, such as `UTF-8''caf%C3%A9.jpg`.
 enum ExtendedValue {
-    /// The decoded text; `nil` if the value is malformed, its charset is unknown, or its bytes are not text in the
-    /// charset.
+    /// The decoded text; `nil` if the value is malformed, or its bytes are not text in a known charset.
     static func decode(_ value: [UInt8]) -> String? {
         let pieces = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard pieces.count == 3 else { return nil }

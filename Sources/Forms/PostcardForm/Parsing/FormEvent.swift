@@ -24,7 +24,7 @@ public enum FormBytes: Sendable, Hashable {
         }
     }
 
-    /// The range of the first bytes.
+    /// The range of the first `length` bytes.
     func prefix(_ length: Int) -> FormBytes {
         switch self {
         case .chunk(let range): .chunk(range.prefix(length))

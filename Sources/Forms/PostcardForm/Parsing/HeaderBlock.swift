@@ -8,7 +8,7 @@ struct HeaderBlock: Sendable {
 
     /// The lines of the header, each with its CRLF, and finally the blank line.
     ///
-    /// Unlike that of an `Array`, which needs iOS 26, the `span` of a `ContiguousArray` exists on all platforms.
+    /// The `span` of a `ContiguousArray` exists on all platforms. That of an `Array` needs iOS 26.
     private(set) var bytes: ContiguousArray<UInt8> = []
 
     /// Whether the blank line after the header has been read.

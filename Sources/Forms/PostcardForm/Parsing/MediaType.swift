@@ -189,8 +189,8 @@ extension MediaType {
         return beginning != otherBeginning
     }
 
-    /// The number of each type's group, whose files begin in the same way. Texts and types without a signature have
-    /// none.
+    /// The group number of each type. Files of the types in a group begin in the same way. Texts and types without a
+    /// signature have no group.
     private static let beginnings: [MediaType: Int] = {
         let kinds: [[MediaType]] = [
             [.jpeg], [.png], [.gif], [.webP], [.tiff, .dng], [.heic, .heif, .avif], [.mp4, .quickTime, .m4a],

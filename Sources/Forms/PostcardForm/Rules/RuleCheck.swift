@@ -14,7 +14,7 @@ struct RuleCheck: Sendable {
         case passed
         case field(FieldCheck)
         case file(FileCheck)
-        /// A file without a name, which counts as sent only with its first byte.
+        /// A file without a name. It counts as sent only once its first byte arrives.
         case unfilled(PartHeader, FormRules.File?, contentOffset: Int64)
     }
 
@@ -289,7 +289,7 @@ struct FileCheck: Sendable {
         if let damage = damage(of: beginning), damage.isProven { try refuse(damage) }
     }
 
-    /// Judges the first bytes once enough have arrived. The result does not depend on the sizes in which bytes arrive.
+    /// Judges the first bytes once enough have arrived. The result does not depend on how the bytes are divided.
     private mutating func gather(_ bytes: Slice<UnsafeRawBufferPointer>) throws(FormProblem) {
         guard var first = beginning else { return }
         beginning = nil

@@ -137,7 +137,7 @@ extension ConformanceCheck {
 package struct CheckSettings: Sendable {
     /// Additional header fields of every request, such as `Authorization`.
     package var headerFields = HTTPFields()
-    /// The version of the draft in the requests, whose requirements the server must meet.
+    /// The version of the draft in the requests. The server must meet its requirements.
     package var version = ResumptionVersion.latestNumbered
     /// The maximum wait for a response. Defaults to 10 seconds.
     package var timeout = Duration.seconds(10)

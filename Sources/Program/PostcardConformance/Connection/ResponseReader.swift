@@ -1,7 +1,7 @@
 import HTTPTypes
 import PostcardFoundation
 
-/// Parses the responses on a connection, whose bytes arrive in chunks of any size (RFC 9112).
+/// Parses the responses on a connection (RFC 9112). The bytes arrive in chunks of any size.
 struct ResponseReader {
     /// The maximum size of a response's content, in bytes.
     static let maximumBytes = 1 << 20

@@ -189,8 +189,7 @@ struct FormArgumentScanner {
             if rest[index] == end || attribute(at: index) != nil { return index }
             let isBlank = rest[index].isBlank
             index += 1
-            // Only the first of several blanks is checked for an attribute, because checking each would take quadratic
-            // time.
+            // Only the first of several blanks is checked for an attribute: checking all would take quadratic time.
             if isBlank { index = rest[index...].firstIndex { !$0.isBlank } ?? rest.endIndex }
         }
         return rest.endIndex

@@ -25,8 +25,7 @@ struct FormBuilder {
         var headerFields = HTTPFields()
         var parts: [FormPart] = []
 
-        /// The disposition of the parts in `Content-Disposition`. Only parts of a form have `form-data` (RFC 7578
-        /// §4.2).
+        /// The type in `Content-Disposition`. Only parts of a form have `form-data` (RFC 7578 §4.2).
         var disposition: String {
             let type = type?.value.prefix { $0 != ";" && $0 != " " }.lowercased()
             return type == nil || type == "multipart/form-data" ? "form-data" : "attachment"

@@ -169,8 +169,7 @@ enum FreedMemory {
     /// The processor time that the process has used.
     private static var processorTime: Duration { .microseconds(clock()) }
 
-    /// The memory of the process in bytes, without pages of files such as its code; `nil` if the system does not report
-    /// it.
+    /// The memory of the process in bytes, without pages of files such as its code; `nil` if unknown.
     private static var ownResidentBytes: Int? {
         guard let file = try? FileDescriptor.open("/proc/self/statm", .readOnly, options: [.closeOnExec]) else {
             return nil

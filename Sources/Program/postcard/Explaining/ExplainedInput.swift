@@ -79,8 +79,7 @@ final class ExplainedInput {
 
 /// A copy of the bytes of a connection, for a second reading.
 final class ConnectionCopy: Sendable {
-    /// The file with the bytes, or the failure of copying. Without a copy, a request cannot be fixed, but it is
-    /// explained.
+    /// The file with the bytes, or the failure of copying. Without a copy, a request is explained but not fixed.
     private let file: Mutex<Result<FileDescriptor, CommandFailure>>
 
     init() {
