@@ -137,7 +137,7 @@ extension FormPart.Content {
 }
 
 extension FormSizeLimits {
-    /// The limits that form rules set; none without rules.
+    /// Makes the limits that form rules set. Without rules, there are no limits.
     public init(_ rules: FormRules?) {
         self.init(
             maximumBytesOfAllFiles: rules?.maximumBytesOfAllFiles,

@@ -134,7 +134,7 @@ public struct ReceivedForm: Sendable {
         indices[part.header.name, default: []].append(parts.count)
         parts.append(part)
         parts[parts.count - 1].defaultCharset = defaultCharset
-        // Only the first charset counts, so earlier parts are updated once.
+        // Only the first field `_charset_` counts, so earlier parts are updated once.
         if !hasCharset, part.header.name == "_charset_", !part.header.isFile, let name = part.text, !name.isEmpty {
             hasCharset = true
             defaultCharset = Charset(ofForm: name.utf8)

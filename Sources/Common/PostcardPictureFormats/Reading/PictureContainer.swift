@@ -124,7 +124,7 @@ extension PictureContainer {
     /// Reads the header of a piece.
     ///
     /// - Parameters:
-    ///   - header: The bytes from the start of the piece, which may be more than its header.
+    ///   - header: The first bytes of the piece. They may go beyond its header.
     ///   - offset: The offset of the piece.
     ///   - end: The end offset of the enclosing file or piece. Defaults to no limit.
     package func unit(_ header: ArraySlice<UInt8>, at offset: Int64, end: Int64 = .max) -> Header {

@@ -193,7 +193,7 @@ extension MetadataScan {
         }
     }
 
-    /// Clears the creation and modification times of a movie, which follow the box's version and flags.
+    /// Clears the creation and modification times of a movie. They follow the box's version and flags.
     private mutating func clearTimes(_ box: Box) throws(PictureFault) {
         let size: Int64 = try bytes(at: box.content.lowerBound, count: 1)[0] == 1 ? 16 : 8
         guard box.content.upperBound - box.content.lowerBound >= 4 + size else { return }

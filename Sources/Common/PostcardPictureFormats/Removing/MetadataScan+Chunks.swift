@@ -111,7 +111,7 @@ extension MetadataScan {
         if let checksum { write(checksum.bytes, at: content.upperBound, []) }
     }
 
-    /// Clears a chunk and gives it a type without meaning, which is ancillary, private and safe to copy.
+    /// Clears a chunk and gives it a type without meaning: ancillary, private and safe to copy.
     private mutating func wipePNGChunk(_ content: Range<Int64>, _ kind: RemovedContent) {
         let type = Array("fiLl".utf8)
         write(type, at: content.lowerBound - 4, kind)

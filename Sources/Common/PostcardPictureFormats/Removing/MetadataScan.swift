@@ -116,7 +116,7 @@ package struct MetadataScan {
     ///
     /// - Parameters:
     ///   - sparesOthers: Whether a file that is neither a picture nor a video stays unchanged and is not scanned.
-    ///   - type: The media type that the sender declared, which distinguishes sound in WebM from video in WebM.
+    ///   - type: The media type that the sender declared. It distinguishes sound in WebM from video in WebM.
     /// - Throws: ``PictureFault`` if the structure is not understood or too large, or if the file cannot be read.
     package mutating func editsOfFile(
         sparingOthers sparesOthers: Bool = false, declaredAs type: String? = nil

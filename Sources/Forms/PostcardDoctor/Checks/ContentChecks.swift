@@ -236,7 +236,7 @@ struct PartContent: Sendable {
     /// - Parameters:
     ///   - contentType: The declared media type; `nil` if there is none.
     ///   - filename: The part's filename; `nil` if there is none.
-    ///   - isPolicy: Whether the part is the policy of a form for an object store, which is kept whole.
+    ///   - isPolicy: Whether the part is the policy of a form for an object store. A policy is kept whole.
     init(contentType: String?, filename: String?, isPolicy: Bool = false) {
         file = FileDamageDetector(contentType: contentType, filename: filename)
         sample = isPolicy ? Self.policySample : Self.textSample

@@ -20,7 +20,7 @@ public struct ServerProfile: Sendable, Hashable {
     public var neededField: String?
     /// Whether the server changes field names so that they have neither dots nor spaces, as PHP does.
     public var renamesFields = false
-    /// Whether a field replaces earlier fields of the same name, unless the name ends in `[]`.
+    /// Whether a field replaces earlier fields of the same name if the name does not end in `[]`.
     public var needsBracketsForLists = false
 
     /// The media types of files that the server accepts; `nil` if it accepts all types.

@@ -55,7 +55,7 @@ public struct FormExamination: Sendable {
         case epilogue(DelimiterFormat, start: Int64, holding: EpilogueContent)
         /// A body without anything that looks like a delimiter.
         case lost
-        /// The rest of a body with too many delimiters and headers, which is not examined.
+        /// The rest of a body after too many delimiters and headers. It is not examined.
         case ended
     }
 

@@ -159,7 +159,7 @@ extension Explanation {
         findings.remove(at: index)
     }
 
-    /// The number of bytes missing from a truncated body, which the Content-Length of the fixed head includes.
+    /// The number of bytes missing from a truncated body. The Content-Length of the fixed head includes them.
     fileprivate var missingBytes: Int64 {
         let mismatch = FormProblem.Code.contentLengthMismatch
         let isCutOff = findings.flatMap { [$0] + $0.consequences }.contains {

@@ -4,7 +4,7 @@ public import PostcardForm
 ///
 /// A finding is a root cause. Its ``consequences`` follow from it, or repeat it elsewhere.
 public struct Finding: Sendable, Hashable {
-    /// A part of the request. Offsets count from its start.
+    /// The head or the body of a request. Offsets count from its start.
     public enum Place: String, Sendable, Hashable {
         /// The head. Offsets count from the start of the request line. Without a request, they count from the start of
         /// the Content-Type's value.
@@ -16,7 +16,7 @@ public struct Finding: Sendable, Hashable {
     /// The kind of problem.
     public let code: FormProblem.Code
 
-    /// The part of the request with the problem. ``offset`` counts from its start.
+    /// The place of the problem: the head or the body. ``offset`` counts from its start.
     public let place: Place
 
     /// The offset of the first wrong byte, from the start of ``place``.
@@ -128,7 +128,7 @@ extension Finding: CustomStringConvertible {
 
 /// A change that fixes a request by replacing bytes.
 public struct Edit: Sendable, Hashable {
-    /// The part of the request to change. ``offset`` counts from its start.
+    /// The place of the change: the head or the body. ``offset`` counts from its start.
     public let place: Finding.Place
 
     /// The offset of the first replaced byte, from the start of ``place``.
@@ -148,7 +148,7 @@ public struct Edit: Sendable, Hashable {
     }
 }
 
-/// The bytes around a finding, which may be binary.
+/// The bytes around a finding. They may be binary.
 public struct Excerpt: Sendable, Hashable {
     /// The offset of the first byte, counted like the finding's offset.
     public let offset: Int64

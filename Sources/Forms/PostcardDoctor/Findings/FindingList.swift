@@ -147,8 +147,8 @@ extension Finding {
     /// Whether edits fix the finding, directly or through its cause.
     private var isFixed: Bool { edits != nil }
 
-    /// The fixed findings, or the other ones, from this finding and its consequences. If this finding itself is left
-    /// out, the first consequence of each code becomes a root cause.
+    /// The findings that are fixed, or those that are not, among this finding and its consequences. If this finding is
+    /// left out, the first consequence of each code becomes a root cause.
     func findings(thatAreFixed areFixed: Bool) -> [Finding] {
         var found: [Finding] = []
         for finding in flattened where finding.isFixed == areFixed {
@@ -159,7 +159,7 @@ extension Finding {
         return found
     }
 
-    /// Whether the finding is about the framing of the body, which may cause problems in the body.
+    /// Whether the finding is about the chunks or the length of the body. Such a problem may cause others in the body.
     fileprivate var isAboutFraming: Bool {
         code == .contentLengthMismatch || code == .malformedChunk
     }
@@ -186,7 +186,7 @@ package struct FindingGroup: Sendable {
         /// The number of all places, including those that ``first`` leaves out.
         package let count: Int
 
-        /// The maximum number of listed places, which fit on a line.
+        /// The maximum number of listed places, so that they fit on a line.
         package static let maximum = 6
 
         fileprivate init(_ findings: [Finding], hidden: Int = 0) {

@@ -5,7 +5,7 @@ import PostcardForm
 ///
 /// A line of `--trace` has sixteen bytes in hexadecimal digits. A line of `--trace-ascii` has up to 64 characters, ends
 /// at a CRLF in the data, and shows a dot for every byte that is not printable ASCII. Every line begins with an offset,
-/// so no byte moves, but the bytes behind dots are lost.
+/// so the place of each byte is known, but the bytes shown as dots are lost.
 struct CurlTrace: Sendable {
     /// The number of the request to return, from 1; `nil` for the first request with a body.
     private let entry: Int?

@@ -1,7 +1,7 @@
 import PostcardFoundation
 import PostcardForm
 
-/// The requests of a HAR 1.2 file, as browsers and proxies write it, and the bytes of one of them.
+/// The requests of a HAR 1.2 file, which browsers and proxies write, and the bytes of one request.
 struct HTTPArchive {
     let entries: [Entry]
 

@@ -242,8 +242,8 @@ package struct RequestEnd: Sendable {
         }
     }
 
-    /// The kind of a head that is not HTTP/1.1. A head may arrive in small pieces, so only its first bytes are read
-    /// again.
+    /// The kind of a head that is not HTTP/1.1. Only first bytes are examined, because a head may arrive in many
+    /// pieces.
     private static func beginning(of head: ArraySlice<UInt8>) -> ForeignInput? {
         ForeignInput(Array(head.prefix(ForeignInput.startLength)))
     }

@@ -1,6 +1,6 @@
 import PostcardForm
 
-/// The delimiters of a body as the body writes them, which may differ from the Content-Type.
+/// The delimiters of a body as the body writes them. They may differ from the Content-Type.
 struct DelimiterFormat: Sendable {
     /// The boundary that the body uses.
     let boundary: [UInt8]

@@ -3,7 +3,7 @@ import PostcardFoundation
 
 /// Reads a Content-Disposition as the sender meant it, even if it is malformed.
 struct DispositionReading {
-    /// The range of the disposition type, which ends at the first semicolon or parameter.
+    /// The range of the disposition type. It ends at the first semicolon or parameter.
     private(set) var type: Range<Int>
     private(set) var parameters: [Parameter] = []
     /// Whether the whole value was read as a type and parameters.

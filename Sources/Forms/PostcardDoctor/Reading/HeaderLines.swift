@@ -29,7 +29,7 @@ struct HeaderLines {
         case limit
     }
 
-    /// The maximum size of a header, in bytes, which is larger than any server's limit.
+    /// The maximum size of a header, in bytes: larger than any server's limit.
     static let maximumBytes = 24 << 10
     /// The maximum size of a broken header line, such as a line without its colon, in bytes.
     private static let maximumOtherBytes = 512
@@ -128,8 +128,8 @@ struct HeaderLines {
         findings.append(finding)
     }
 
-    /// Adds a finding about a line that has only blanks, which should be an empty line. Returns the index of the next
-    /// line; `nil` if the line has other bytes.
+    /// Adds a finding about a line that has only blanks and should be empty. Returns the index of the next line; `nil`
+    /// if the line has other bytes.
     private mutating func noteBlanks(
         at index: Int, _ buffer: BodyBuffer, _ format: DelimiterFormat, _ partIndex: Int
     ) -> Int? {

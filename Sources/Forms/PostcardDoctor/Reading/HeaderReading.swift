@@ -149,7 +149,7 @@ extension DispositionReading {
 }
 
 extension DispositionReading.Parameter {
-    /// Finds single or typographic quotes around a value, which every receiver reads as part of the value.
+    /// Finds single or typographic quotes around a value. Every receiver reads them as part of the value.
     fileprivate func quotesInName(in text: HeaderText, _ partIndex: Int) -> Finding? {
         foreignQuotes.map { range in
             Finding(

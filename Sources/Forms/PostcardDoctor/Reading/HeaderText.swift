@@ -8,7 +8,7 @@ struct HeaderText {
     private(set) var bytes: [UInt8] = []
     /// The offset of each byte in the body, and finally the offset of the header's end.
     private var places: [Int64] = []
-    /// The offset of the header in the body, which stays the same if bytes are removed from the header.
+    /// The offset of the header in the body. It stays the same if bytes are removed from the header.
     let start: Int64
 
     init(_ lines: HeaderLines, in buffer: BodyBuffer) {

@@ -87,8 +87,8 @@ struct HiddenParts: Sendable {
         return found.sorted { $0.start < $1.start }
     }
 
-    /// The start of the Content-Disposition whose type is at an index. Its name may be misspelled. It begins a line, or
-    /// follows the boundary on a delimiter's line.
+    /// The start of the Content-Disposition whose type is at an index. The field may be misspelled. It begins a line,
+    /// or follows the boundary on a delimiter's line.
     private func dispositionStart(before index: Int, in buffer: BodyBuffer) -> Int? {
         guard buffer.holds("form-data", at: index - 1) else { return nil }
         var end = index - 1

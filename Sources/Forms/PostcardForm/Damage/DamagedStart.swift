@@ -169,7 +169,7 @@ extension DamagedStart {
         return FileDamage(.addedCarriageReturns, at: Int64(place), length: 2)
     }
 
-    /// The damage to the start of a JPEG, which has at least three high bytes.
+    /// The damage to the start of a JPEG. An intact start has at least three high bytes.
     private var jpeg: FileDamage? {
         let names = ["JFIF\0", "Exif\0"].map { Array($0.utf8) }
         let isNamed = names.contains { bytes.prefix(32).firstRange(of: $0) != nil }

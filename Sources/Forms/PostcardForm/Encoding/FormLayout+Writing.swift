@@ -106,7 +106,7 @@ extension FormLayout {
         self.init(segments, parts: parts.map(\.part), contentType: contentType, contentLength: length)
     }
 
-    /// The maximum number of bytes between two contents, which are held in memory.
+    /// The maximum number of bytes between two contents. These bytes are held in memory.
     private static let maximumFramingBytes: Int64 = 1 << 20
 }
 

@@ -128,7 +128,7 @@ extension FormLayout {
     /// the slice count from its first byte.
     ///
     /// - Parameters:
-    ///   - range: The range of bytes in the body, which must have a known length and must not be a slice.
+    ///   - range: The range of bytes in the body. The body must have a known length, and must not be a slice itself.
     ///   - contentType: The value of `Content-Type`. Defaults to the value of the whole body.
     package func slice(_ range: Range<Int64>, contentType: String? = nil) -> FormLayout {
         var slice = self
@@ -326,7 +326,7 @@ extension FormLayout {
             offset = end
         }
 
-        /// Whether a content contains the delimiter, which may begin with the line break before the content.
+        /// Whether a content contains the delimiter. The delimiter may begin with the line break before the content.
         private func holdsDelimiter(_ bytes: Data) -> Bool {
             bytes.withUnsafeBytes { content in
                 delimiter.isPrefixedWithoutLineBreak(content) || delimiter.firstIndex(in: content) != nil

@@ -22,7 +22,7 @@ public protocol FormPreparation: Sendable, Hashable {
     ///   - context: The facts about the rest of the form and about the server.
     /// - Returns: The prepared parts, in the same number and order.
     /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled. If preparing
-    ///   a refused form again throws, the upload fails with the refusal, whose underlying error is this error.
+    ///   a refused form again throws, the upload fails with the refusal. The thrown error is its underlying error.
     func prepare(_ parts: [FormPart], in context: FormPreparationContext) async throws -> [FormPart]
 }
 
@@ -45,7 +45,7 @@ public struct FormPreparationContext: Sendable {
     /// The known limits of the server.
     public let limits: FormSizeLimits
 
-    /// The folder for new files, which is removed after the upload.
+    /// The folder for new files. It is removed after the upload.
     public let folder: URL
 
     /// Makes a context, for tests of a preparation.
@@ -93,7 +93,7 @@ public struct FormSizeLimits: Sendable, Hashable {
         Self.smaller(maximumBytesByName[name], maximumFileBytes)
     }
 
-    /// The smaller limits of two sets, which satisfy both.
+    /// The smaller one of each two limits, so that a form within the result is within both sets.
     package func lowered(by other: FormSizeLimits) -> FormSizeLimits {
         FormSizeLimits(
             maximumBodyBytes: Self.smaller(maximumBodyBytes, other.maximumBodyBytes),

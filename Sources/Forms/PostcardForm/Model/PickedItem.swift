@@ -18,7 +18,7 @@ public protocol PickedItem: Sendable {
 
     /// Copies the item, and downloads it first if it is not on the device.
     ///
-    /// - Parameter folder: The folder for the copy, which belongs to the caller.
+    /// - Parameter folder: The folder for the copy. The caller owns the folder.
     /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled or the system
     ///   suspends the app.
     func copy(to folder: URL) async throws -> PickedCopy

@@ -65,7 +65,7 @@ package struct PreparationFolder: Sendable {
     }
     #endif
 
-    /// The folder for files that parts own, which exists while this process runs.
+    /// The folder for files that parts own. It exists while this process runs.
     private static let ofProcess = Mutex<PreparationFolder?>(nil)
 
     /// The folder for files that parts own. If this process is killed, the next process removes the files.

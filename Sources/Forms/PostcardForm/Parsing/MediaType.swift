@@ -216,7 +216,7 @@ enum MediaFormat {
     private static let aliases: [String: String] = [
         "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png",
         "image/x-ms-bmp": "image/bmp", "image/x-bmp": "image/bmp",
-        // The brand of their common container does not show how the picture is coded.
+        // HEIC and HEIF have one container, and its brand does not show how the picture is coded.
         "image/heif": "image/heic", "image/heic-sequence": "image/heic", "image/heif-sequence": "image/heic",
         "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav",
         "audio/vnd.wave": "audio/wav", "audio/x-m4a": "audio/mp4", "audio/m4a": "audio/mp4",

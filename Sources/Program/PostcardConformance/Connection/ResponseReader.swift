@@ -129,7 +129,7 @@ struct ResponseReader {
         return String(streamSafe: line)
     }
 
-    /// The failure for a head, or lines around chunks, above the maximum size.
+    /// The failure for a head, or for lines around chunks, that exceed the maximum size.
     private var tooManyLines: ConnectionFailure {
         if case .head = state { .tooLargeHead } else { .tooLargeLines }
     }

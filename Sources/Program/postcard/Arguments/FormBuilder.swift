@@ -256,7 +256,7 @@ struct FormBuilder {
                 + ";type=\(promised)")
     }
 
-    /// Prints a note if a text is the name of an existing file, which was probably meant.
+    /// Prints a note if a text is the name of an existing file: the file was probably meant.
     private func sayIfNameOfFile(_ part: FormArgument.Part) {
         guard case .text(let text) = part.source, let path = text.text, MediaType.forExtension(of: path) != nil,
             FileManager.default.fileExists(atPath: path)

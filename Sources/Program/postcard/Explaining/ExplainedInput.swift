@@ -12,8 +12,8 @@ final class ExplainedInput {
     private let start: Int64?
     /// A file with a copy of a stream; `nil` if the input needs no copy.
     private let spool: FileDescriptor?
-    /// The permissions of a new file with the input's bytes, which may include passwords and cookies: those of the
-    /// input's file. For a stream, only the owner may read the new file.
+    /// The permissions of a new file with the input's bytes: those of the input's file. For a stream, only the owner
+    /// may read the new file, because the bytes may include passwords and cookies.
     let permissions: FilePermissions
 
     /// Opens a file or standard input.
