@@ -195,8 +195,8 @@ struct FormArgumentScanner {
         return rest.endIndex
     }
 
-    /// The next attribute and its value; `nil` at the end. `isFile` says whether the value is the name of a file that
-    /// has the real value.
+    /// The next attribute and its value; `nil` at the end. If `isFile` is `true`, the value is the name of a file with
+    /// the actual value.
     ///
     /// - Parameter end: A byte that ends the attributes.
     mutating func nextAttribute(
