@@ -136,7 +136,7 @@ package struct MetadataScan {
         return try editsThatChange()
     }
 
-    /// The edits without those that write the existing bytes.
+    /// The edits that change at least one byte of the file.
     private mutating func editsThatChange() throws(PictureFault) -> PictureEdits {
         // Even edits that change nothing must not contradict others.
         _ = try PictureEdits(edits.map(\.edit))

@@ -32,7 +32,7 @@ package struct EncodedPartHeader {
         append("\r\n")
     }
 
-    /// The lines of a header that browsers cannot write.
+    /// Writes the lines of a header in ways that browsers cannot.
     ///
     /// - Parameters:
     ///   - disposition: The type in `Content-Disposition`; `nil` if the part has no such field.
