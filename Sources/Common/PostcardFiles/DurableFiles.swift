@@ -20,7 +20,7 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
     /// Whether the disk is full.
     package var isFull: Bool { errno == .noSpace || errno == .diskQuotaExceeded }
 
-    /// Whether the path is not that of a regular file, but of a link, a directory or a named pipe.
+    /// Whether something else was found in place of a file or directory, such as a link or a named pipe.
     package var isReplaced: Bool {
         errno == .tooManySymbolicLinkLevels || errno == .notDirectory || errno == .invalidArgument && reason != nil
     }

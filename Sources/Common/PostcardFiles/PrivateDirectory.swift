@@ -141,7 +141,7 @@ package final class PrivateDirectory: Sendable {
 
     /// Opens a file, or makes one that only its owner can read.
     ///
-    /// - Throws: ``FileError`` if the name is a link, or a file that is not regular or has further names.
+    /// - Throws: ``FileError`` if the name is a link, or if the file is not regular or has further hard links.
     package func openOrCreate(_ name: FilePath.Component) throws(FileError) -> FileDescriptor {
         let file = try checked(try open(name, O_RDWR | O_CREAT | O_NONBLOCK, action: "open"), name)
         guard fchmod(file.rawValue, 0o600) == 0 else {

@@ -1,6 +1,6 @@
 extension String {
-    /// Replaces ASCII characters, even before a combining mark. `replacing(_:with:)` takes a quote with a mark for
-    /// another character, so the quote would stay and could end a quoted text.
+    /// Replaces ASCII characters, even before a combining mark. To `replacing(_:with:)`, a quote with a mark is another
+    /// character, so the quote would stay and could end a quoted text.
     package func replacingASCII(_ replacements: KeyValuePairs<Unicode.Scalar, StaticString>) -> String {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(utf8.count)

@@ -3,7 +3,7 @@ import Synchronization
 /// Keeps the system from suspending the app during work such as copying a file, writing to the database or sending an
 /// upload. iOS ends an app that is suspended while it has locked a file of its app group (0xdead10cc).
 ///
-/// Overlapping activities use the same assertion of the system, because making one involves another process and is too
+/// Overlapping activities share one assertion of the system. Making an assertion involves another process, which is too
 /// slow for every query.
 package final class ExpiringActivity: Sendable {
     /// An activity that the system has granted. It ends when its last holder ends it.
@@ -31,7 +31,7 @@ package final class ExpiringActivity: Sendable {
             end?()
         }
 
-        /// Adds a holder, unless the activity has ended or expired.
+        /// Adds a holder. Returns `false` if the activity has ended or expired.
         fileprivate func join() -> Bool {
             state.withLock { state in
                 guard state.holders > 0, !state.isExpired else { return false }
@@ -51,9 +51,8 @@ package final class ExpiringActivity: Sendable {
             for handler in handlers.values { handler() }
         }
 
-        /// Calls a closure when the system is about to suspend the app, or at once if the activity has expired.
-        ///
-        /// - Returns: A closure that removes the handler.
+        /// Calls a closure when the system is about to suspend the app, or at once if the activity has expired. The
+        /// returned closure removes the handler.
         package func onExpiry(_ handler: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
             let key = state.withLock { state -> Int? in
                 if state.isExpired { return nil }
@@ -80,9 +79,7 @@ package final class ExpiringActivity: Sendable {
     /// The activity for the imports and uploads of this process that belong to no queue.
     package static let shared = ExpiringActivity(.usual)
 
-    /// Begins an activity, which the caller must end.
-    ///
-    /// - Returns: `nil` if the system is about to suspend the app.
+    /// Begins an activity, which the caller must end; `nil` if the system is about to suspend the app.
     package func begin() -> Grant? {
         latest.withLock { latest -> Grant? in
             if let latest, latest.join() { return latest }

@@ -2,6 +2,8 @@
 package struct ImpossibleEvent: Error, CustomStringConvertible {
     package let description: String
 
+    /// Makes the error, and stops a debug build.
+    ///
     /// - Parameters:
     ///   - event: A case of an enum. Only its name is shown, because associated values may be secret.
     ///   - state: A case of an enum. Only its name is shown.

@@ -87,10 +87,8 @@ extension JSON {
         }
     }
 
-    /// The reason why a text is not safe for Foundation's decoder, which compares names as strings and accepts
-    /// encodings other than UTF-8.
-    ///
-    /// - Returns: A sentence; `nil` if the text is safe.
+    /// The reason why a text is not safe for Foundation's decoder, in a sentence; `nil` if the text is safe. The
+    /// decoder compares names as strings, and accepts encodings other than UTF-8.
     package static func faultForDecoders(in text: some Collection<UInt8>) -> String? {
         var last: UInt8 = 0
         let isInUTF8WithoutEscapes = text.allSatisfy { byte in
@@ -144,9 +142,7 @@ private struct JSONReader {
         }
     }
 
-    /// Reads the beginning of a value.
-    ///
-    /// - Returns: The value; `nil` if a non-empty array or object begins.
+    /// Reads the beginning of a value. Returns `nil` if a non-empty array or object begins.
     private mutating func beginValue() throws(JSON.Malformed) -> JSON? {
         skipBlanks()
         switch byte {
@@ -175,9 +171,7 @@ private struct JSONReader {
         skipBlanks()
     }
 
-    /// Adds a value to the innermost array or object.
-    ///
-    /// - Returns: The finished array or object; `nil` if another value follows.
+    /// Adds a value to the innermost array or object. Returns that array or object if it is finished.
     private mutating func add(_ value: JSON) throws(JSON.Malformed) -> JSON? {
         let last = open.count - 1
         guard let name = open[last].name else {

@@ -39,7 +39,7 @@ extension Duration {
     ///   - failures: The number of consecutive failures.
     ///   - first: The delay after the first failure.
     ///   - longest: The maximum delay.
-    ///   - factor: The growth of the delay with each further failure. Defaults to 2.
+    ///   - factor: Multiplies the delay at each further failure. Defaults to 2.
     package static func growing(
         after failures: Int, from first: Duration, upTo longest: Duration, by factor: Int = 2
     ) -> Duration {

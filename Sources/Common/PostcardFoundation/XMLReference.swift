@@ -1,5 +1,5 @@
 extension Unicode.Scalar {
-    /// The character for which an XML reference stands (XML 1.0 §4.1, §4.6); `nil` for an unknown reference.
+    /// The character that an XML reference stands for (XML 1.0 §4.1, §4.6); `nil` for an unknown reference.
     ///
     /// - Parameter name: The reference without its `&` and `;`, such as `lt` or `#x3C`.
     package init?(xmlReference name: some StringProtocol) {

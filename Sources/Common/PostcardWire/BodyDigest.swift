@@ -6,13 +6,13 @@ package struct BodyDigest: Sendable, Hashable {
     /// The 32 bytes of the digest.
     package let bytes: [UInt8]
 
-    /// - Returns: `nil` if there are more or fewer than 32 bytes.
+    /// Makes a digest from its bytes. `nil` if there are more or fewer than 32.
     package init?(_ bytes: some Sequence<UInt8>) {
         self.bytes = Array(bytes)
         guard self.bytes.count == 32 else { return nil }
     }
 
-    /// - Returns: `nil` if the text is not 64 hexadecimal digits.
+    /// Parses a digest. `nil` if the text is not 64 hexadecimal digits.
     package init?(hexadecimal text: String) {
         let digits = Array(text.utf8)
         guard digits.count == 64, text.allSatisfy(\.isHexDigit) else { return nil }
@@ -68,7 +68,7 @@ extension HTTPFields {
         }
     }
 
-    /// Whether a field such as `Want-Repr-Digest: sha-256=10` asks for a digest, which the preference 0 does not.
+    /// Whether a field such as `Want-Repr-Digest: sha-256=10` asks for a digest. A preference of 0 means no.
     package func wantsDigest(_ name: HTTPField.Name) -> Bool {
         guard let value = combined(name), let members = StructuredField.dictionary(value),
             case .integer(let preference)? = members[BodyDigest.algorithm]

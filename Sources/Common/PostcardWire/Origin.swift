@@ -44,8 +44,8 @@ extension String {
 }
 
 extension HTTPFields {
-    /// The fields that are safe for another origin or an object store: those that describe the content or what is
-    /// accepted, and the `Idempotency-Key`, which identifies no person.
+    /// The fields that are safe to send to another origin or an object store: those that describe the content or what
+    /// is accepted, and the `Idempotency-Key`, which identifies no person.
     package var harmless: HTTPFields {
         filter { Self.harmlessNames.contains($0.name.canonicalName) }
     }

@@ -33,8 +33,8 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
         self = version
     }
 
-    /// The version of a request. A request without a number, or with an unknown higher number, follows ``newest``. Its
-    /// client gets no 104, which would have to contain the client's own number (appendix "Draft Version
+    /// The version of a request. A request without a number, or with an unknown higher number, follows ``newest``. It
+    /// gets no 104 response, because a 104 must contain the client's own number (appendix "Draft Version
     /// Identification").
     ///
     /// - Returns: `nil` for a number below the first, and for a value that is not a number.
@@ -73,10 +73,10 @@ package enum ResumptionRule: Sendable, Hashable, CaseIterable {
     case length
     /// `max-age` in `Upload-Limit` is the upload's remaining lifetime. Earlier versions use `expires`.
     case maximumAge
-    /// Every append says whether it is the last, and the response to the last append is any 2xx. In earlier versions,
-    /// an append that does not say so is the last, and the response is 201, as for a creation.
+    /// Every append says whether it is the last, and the last one gets any 2xx response. In earlier versions, an append
+    /// without this field is the last, and gets a 201, like a creation.
     case appendCompleteness
-    /// Bytes after the end of a complete upload are an inconsistent length.
+    /// Bytes after the end of a complete upload get the problem `inconsistent-upload-length`.
     case lengthAfterCompletion
     /// A creation may have no content, regardless of `min-append-size`.
     case emptyCreation
@@ -140,8 +140,8 @@ extension HTTPField.Name {
     /// The field that asks intermediaries to pass content on as it arrives (RFC 10036).
     package static let incremental = name("Incremental")
 
-    /// Makes the name of a header field. All texts passed here are tokens (RFC 9110 §5.1); tests would reveal the
-    /// fallback.
+    /// Makes the name of a header field. The fallback is never used, because all texts passed here are tokens (RFC 9110
+    /// §5.1).
     static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
 }
 
@@ -260,8 +260,8 @@ package struct UploadLimits: Sendable, Hashable {
         ]
     }
 
-    /// - Returns: `nil` if the value is not a dictionary, or a limit is not an integer of at least 0: the whole field
-    ///   is then ignored. Limits with unknown names are ignored alone.
+    /// Parses the field. `nil` if the value is not a dictionary, or a limit is not an integer of at least 0: the whole
+    /// field is then ignored. A limit with an unknown name is ignored without the others.
     init?(fieldValue: String, in version: ResumptionVersion) {
         guard let members = StructuredField.dictionary(fieldValue) else { return nil }
         for (key, field) in Self.fields(in: version) {

@@ -66,7 +66,7 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
         Iterator(index: header.index, reader: reader)
     }
 
-    /// An iterator over the pieces of the content, none of which is empty.
+    /// An iterator over the pieces of the content. No piece is empty.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let index: Int
         fileprivate let reader: FormPartReader<Body>
@@ -276,7 +276,7 @@ package struct CheckedFormParser: Sendable {
         try rules?.formEnded(at: parser.offset)
     }
 
-    /// The bytes of an event, as a piece of the chunk in which the event was found.
+    /// The bytes of an event, as a piece of the current chunk.
     package func piece<Chunk: FormChunk>(_ bytes: FormBytes, of chunk: Chunk) -> Chunk {
         switch bytes {
         case .chunk(let range): chunk.formChunkPiece(range)

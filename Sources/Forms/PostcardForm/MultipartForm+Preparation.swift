@@ -20,7 +20,7 @@ extension MultipartForm {
     ///
     /// - Parameters:
     ///   - limits: The known limits of the server. Defaults to none.
-    ///   - use: Uses the prepared form, whose new files are removed when the closure returns or throws.
+    ///   - use: Uses the prepared form. Its new files are removed when the closure returns or throws.
     /// - Returns: The result of `use`.
     /// - Throws: ``FormError`` if a file cannot be read or a folder for new files cannot be created; errors of the
     ///   preparations and of `use`.
@@ -81,7 +81,7 @@ extension MultipartForm {
         return found.filter { !$0.preparation.followsServerLimit } + found.filter(\.preparation.followsServerLimit)
     }
 
-    /// The number of bytes by which a part's header may grow.
+    /// The number of bytes to reserve for the growth of a part's header.
     private static let headerReserve: Int64 = 128
 
     private func context(
@@ -137,14 +137,14 @@ extension FormPart.Content {
 }
 
 extension FormSizeLimits {
-    /// The limits that form rules set; none without rules.
+    /// Makes the limits that form rules set. Without rules, there are no limits.
     public init(_ rules: FormRules?) {
         self.init(
             maximumBytesOfAllFiles: rules?.maximumBytesOfAllFiles,
             maximumBytesByName: rules?.files.compactMapValues(\.maximumBytes) ?? [:])
     }
 
-    /// The exceeded limits, without all other limits; `nil` if the form exceeds none.
+    /// The limits that a form exceeds, without the other limits; `nil` if the form exceeds none.
     package func exceeded(by layout: FormLayout) -> FormSizeLimits? {
         let files = layout.parts.filter { $0.filename != nil }
         func isExceeded(_ limit: Int64?, by bytes: Int64?) -> Bool { limit.map { $0 >= 0 && $0 < bytes ?? 0 } ?? false }

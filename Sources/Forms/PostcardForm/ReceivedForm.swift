@@ -34,11 +34,11 @@ public struct ReceivedForm: Sendable {
         /// The charset of the text if the part's Content-Type has none (RFC 7578 §4.6).
         fileprivate var defaultCharset: Charset? = .utf8
 
-        /// The content as text. Bytes in UTF-8 are read as UTF-8, unless UTF-16 or ISO-2022-JP is named, and other
-        /// bytes in the charset of the part's Content-Type, or else of the form's field `_charset_` (RFC 7578 §4.6).
-        /// `nil` if the content is on disk, the charset is unknown, or the bytes are not text in the charset. Charsets
-        /// are labels of the WHATWG Encoding Standard. iconv decodes them on Linux, and Core Foundation on Apple's
-        /// systems.
+        /// The content as text. Bytes that are UTF-8 are read as UTF-8. Other bytes are read in the named charset: that
+        /// of the part's Content-Type, or else that of the form's field `_charset_` (RFC 7578 §4.6). If the named
+        /// charset is UTF-16 or ISO-2022-JP, it is tried before UTF-8. `nil` if the content is on disk, the charset is
+        /// unknown, or the bytes are not text in the charset. Charsets have the labels of the WHATWG Encoding Standard.
+        /// iconv decodes them on Linux, and Core Foundation on Apple's systems.
         ///
         /// The text is unchanged. Many combining marks in a row make comparing it slow: compare its `utf8`, or use a
         /// ``FormDecoder``, which refuses such texts.
@@ -134,7 +134,7 @@ public struct ReceivedForm: Sendable {
         indices[part.header.name, default: []].append(parts.count)
         parts.append(part)
         parts[parts.count - 1].defaultCharset = defaultCharset
-        // Only the first charset counts, so earlier parts are updated once.
+        // Only the first field `_charset_` counts, so earlier parts are updated once.
         if !hasCharset, part.header.name == "_charset_", !part.header.isFile, let name = part.text, !name.isEmpty {
             hasCharset = true
             defaultCharset = Charset(ofForm: name.utf8)

@@ -186,8 +186,7 @@ package struct ConformanceReport: Sendable {
         results.count { $0.outcome == outcome }
     }
 
-    /// Whether the server violates no MUST and no MUST NOT. A server on which nothing could be checked does not
-    /// conform.
+    /// Whether the server meets every MUST and MUST NOT that was checked. `false` if nothing could be checked.
     package var conforms: Bool {
         guard results.contains(where: { $0.outcome != .unchecked }) || results.isEmpty else { return false }
         return violatedRequirements == 0

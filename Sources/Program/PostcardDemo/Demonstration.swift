@@ -11,7 +11,7 @@ import SystemPackage
 
 /// Sends the sample pictures to its own receiver, and compares the received files byte by byte.
 ///
-/// The receiver has only the upload routes, because users usually compile `make demo` first.
+/// The receiver has only the upload routes, so that `make demo` compiles fast.
 package struct Demonstration {
     /// The directory in which the receiver stores the form.
     package let directory: String

@@ -1,4 +1,5 @@
-/// Reads a picture in chunks of any size, and finds the end of the picture and its EXIF.
+/// Reads a picture in chunks of any size, and finds its end and its EXIF. A piece of a picture is a JPEG segment, a PNG
+/// or WebP chunk, a GIF block, or a box.
 package struct ArrivingPicture: Sendable {
     /// The end offset of the picture according to its format, from the picture's start; `nil` until the end is reached,
     /// or if the format has no end.
@@ -8,8 +9,7 @@ package struct ArrivingPicture: Sendable {
     package private(set) var exif: [UInt8] = []
     /// The offset of the TIFF structure, counted from the picture's start.
     package private(set) var exifOffset: Int64 = 0
-    /// The offset of the first bytes that belong to no piece of the format, which JPEG decoders skip; `nil` if there
-    /// are none.
+    /// The offset of the first bytes outside of all pieces, which JPEG decoders skip; `nil` if there are none.
     package private(set) var firstStray: Int64?
     /// The offset of the first pixels of a JPEG.
     package private(set) var pixelsStart: Int64?
@@ -21,16 +21,16 @@ package struct ArrivingPicture: Sendable {
     /// The bytes of the current piece received so far.
     private var collected: [UInt8] = []
     private var position: Int64 = 0
-    /// The range of the EXIF in a file of boxes, from an earlier item directory.
+    /// The range of the EXIF in a file of boxes, as an item directory announced it.
     private var announcedEXIF: (offset: Int64, length: Int64)?
 
-    /// The length of the first piece in the current block of a GIF's pixels; 0 before that piece, `nil` in a block
-    /// without pixels. `lastDataLength` is the length of the latest piece.
+    /// The length of the first sub-block of a GIF's current image: 0 before that sub-block, `nil` outside of images.
+    /// `lastDataLength` is the length of the latest sub-block.
     private var dataLength: Int64?
     private var lastDataLength: Int64 = 0
-    /// The bytes of a GIF's pixels, from the first piece with an unusual length on.
+    /// The bytes of a GIF's image, beginning with the first sub-block of an unusual length.
     private var otherData: [UInt8] = []
-    /// The usual length of the pieces before ``otherData``.
+    /// The usual length of the sub-blocks before ``otherData``.
     private var wholeLength = 0
 
     /// The last bytes before the current piece.
@@ -44,7 +44,7 @@ package struct ArrivingPicture: Sendable {
     /// The maximum number of collected bytes of a piece: the size of a JPEG segment.
     private static let maximumPieceBytes: Int64 = 64 << 10
     private static let leadBytes = 16
-    /// The maximum size of ``otherData``, in bytes: three pieces of a GIF's pixels.
+    /// The maximum size of ``otherData``, in bytes: three sub-blocks of a GIF.
     private static let otherDataBytes = 800
 
     private enum State {
@@ -64,7 +64,7 @@ package struct ArrivingPicture: Sendable {
         case exif(next: Int64)
         /// The item directory of a HEIC. `next` is the offset of the next piece.
         case items(next: Int64)
-        /// The length of the next piece of a GIF's pixels.
+        /// The length of the next sub-block of a GIF.
         case dataLength
         /// The pixels of a JPEG, which are searched for the next marker without collecting bytes.
         case pixels
@@ -119,7 +119,7 @@ package struct ArrivingPicture: Sendable {
         }
     }
 
-    /// Whether pieces of a GIF's pixels begin at an index of ``otherData``.
+    /// Whether sub-blocks of a GIF begin at an index of ``otherData``.
     private func resumes(at index: Int) -> Bool {
         var index = index, count = 0
         while index < otherData.count, index > 0, otherData[index] == wholeLength {
@@ -128,7 +128,7 @@ package struct ArrivingPicture: Sendable {
         }
         if count >= 2 { return true }
         guard index < otherData.count, index > 0 else { return false }
-        // Skips the last piece and its end, up to the next block.
+        // Skips the last sub-block and the end of the image, up to the next block.
         let last = Int(otherData[index])
         if last > 0 { index += last + 1 }
         guard index + 1 < otherData.count else { return false }
@@ -184,7 +184,7 @@ package struct ArrivingPicture: Sendable {
             pass(before: next)
         case .dataLength:
             let length = Int64(collected.first ?? 0)
-            // In a picture, only the last piece may be shorter than the others.
+            // In an image of a GIF, only the last sub-block may be shorter than the others.
             if let whole = dataLength, length > 0, lastDataLength < whole { firstStray = firstStray ?? position - 1 }
             if dataLength == 0 { dataLength = length }
             if let whole = dataLength, firstStray == nil, length != whole, lastDataLength == whole {

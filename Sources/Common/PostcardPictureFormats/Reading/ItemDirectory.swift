@@ -1,17 +1,16 @@
-/// The directory of the items in a HEIC or AVIF file, from all or the first bytes of the `meta` box (ISO/IEC 14496-12
-/// §8.11).
+/// The directory of the items in a HEIC or AVIF file: the `meta` box (ISO/IEC 14496-12 §8.11), or its first bytes.
 package struct ItemDirectory {
     /// The ranges of an item's bytes, in the file or in the directory.
     struct Location {
-        /// The point from which the offsets of an item's extents count.
+        /// The start of an item's offsets: the file, the `idat` box or another item.
         enum Origin: Int64 {
             case file, itemData, item
         }
 
         let origin: Origin
         let isInFile: Bool
-        /// The ranges of bytes that make up the item. If `origin` is `item`, `index` is the number of the source item,
-        /// from 1.
+        /// The ranges of bytes that make up the item. If `origin` is `item`, each range is in one of the item's
+        /// `sources`, and `index` is that source's number, from 1.
         let extents: [(index: Int64, offset: Int64, length: Int64)]
     }
 
@@ -23,14 +22,16 @@ package struct ItemDirectory {
     /// The items of known types, such as EXIF.
     private(set) var items: [(number: Int64, kind: Kind)] = []
     private(set) var locations: [Int64: Location] = [:]
-    /// The range of the item data in the directory, from the start of the box's content.
+    /// The range of the `idat` box, with the data of small items, counted from the start of the `meta` content.
     private(set) var itemData: Range<Int64>?
-    /// The items that contain the extents of an item, by item number.
+    /// The numbers of the items that contain an item, by the number of the contained item.
     private(set) var sources: [Int64: [Int64]] = [:]
 
     /// The fault in the directory and its index; `nil` if the whole directory was read.
     private(set) var fault: BlockFault?
 
+    /// Reads a directory.
+    ///
     /// - Parameter meta: The content of the `meta` box.
     package init(meta: [UInt8]) {
         do {

@@ -1,4 +1,4 @@
-/// Estimates the quality of a JPEG on libjpeg's scale, from 1 to 100, from its quantization tables.
+/// Estimates the quality of a JPEG from its quantization tables, on libjpeg's scale from 1 to 100.
 ///
 /// Each encoder has its own scale, and the file does not state its quality. For each quality, libjpeg multiplies the
 /// example tables of the standard (ITU-T T.81 Annex K.1) by a factor.

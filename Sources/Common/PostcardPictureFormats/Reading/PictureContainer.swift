@@ -1,4 +1,4 @@
-/// The formats of picture files, and their pieces.
+/// The formats of picture files, and their pieces: segments, chunks, blocks or boxes.
 ///
 /// All readers of pictures use this type, so that they agree on malformed files. A reader passes the header of a piece,
 /// and learns the kind of the piece and where the next begins.
@@ -20,8 +20,9 @@ package enum PictureContainer: Sendable {
     /// The bytes before EXIF in a JPEG. Some programs add them in PNG and WebP too.
     static let exifMark = Array("Exif\0\0".utf8)
 
+    /// Recognizes a container. `nil` for files of other formats. Boxes must begin with `ftyp`.
+    ///
     /// - Parameter start: The first bytes of a file. Three are enough for a JPEG.
-    /// - Returns: `nil` for files of other formats. Boxes must begin with `ftyp`.
     package init?(signature start: ArraySlice<UInt8>) {
         let behind4 = start.dropFirst(4)
         if start.starts(with: [0xFF, 0xD8, 0xFF]) {
@@ -70,7 +71,7 @@ package enum PictureContainer: Sendable {
     }
 }
 
-/// A piece of a picture file.
+/// A piece of a picture file: a segment, chunk, block or box.
 package struct PictureUnit {
     package enum Kind: Equatable {
         /// A segment of a JPEG, by its marker.
@@ -123,7 +124,7 @@ extension PictureContainer {
     /// Reads the header of a piece.
     ///
     /// - Parameters:
-    ///   - header: The bytes from the start of the piece, which may be more than its header.
+    ///   - header: The first bytes of the piece. They may go beyond its header.
     ///   - offset: The offset of the piece.
     ///   - end: The end offset of the enclosing file or piece. Defaults to no limit.
     package func unit(_ header: ArraySlice<UInt8>, at offset: Int64, end: Int64 = .max) -> Header {

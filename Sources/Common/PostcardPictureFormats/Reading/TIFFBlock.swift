@@ -2,8 +2,9 @@
 struct TIFFByteOrder {
     private let isLittleEndian: Bool
 
+    /// Reads the byte order. `nil` if the bytes do not begin a TIFF structure.
+    ///
     /// - Parameter header: The first bytes of the structure.
-    /// - Returns: `nil` if the bytes do not begin a TIFF structure.
     init?(header: some Collection<UInt8>) {
         isLittleEndian = header.starts(with: [0x49, 0x49, 0x2A, 0])
         guard isLittleEndian || header.starts(with: [0x4D, 0x4D, 0, 0x2A]) else { return nil }
@@ -23,7 +24,7 @@ package struct TIFFBlock {
     let bytes: [UInt8]
     let order: TIFFByteOrder
 
-    /// - Returns: `nil` if the bytes do not begin a TIFF structure.
+    /// Makes a block from its bytes. `nil` if they do not begin a TIFF structure.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count >= 8, let order = TIFFByteOrder(header: bytes) else { return nil }
         self.bytes = bytes

@@ -11,7 +11,7 @@ extension MetadataScan {
 
     /// The data and metadata found in a file of boxes.
     struct BoxFile {
-        /// The offset of the file, from which the offsets in its tracks count.
+        /// The offset of the file. The offsets in its tracks count from here.
         let start: Int64
         /// The ranges of the boxes with pixels, sound, and metadata of pictures.
         var data: [Range<Int64>] = []
@@ -32,6 +32,8 @@ extension MetadataScan {
         return types.contains { start.dropFirst(4).starts(with: $0.utf8) }
     }
 
+    /// Finds the bytes to overwrite in a file of boxes.
+    ///
     /// - Parameters:
     ///   - range: The range of the file, or of the video in a picture.
     ///   - depth: The number of pictures and videos that contain the file.
@@ -119,8 +121,8 @@ extension MetadataScan {
         return boxes
     }
 
-    /// The end offset of the boxes of the first file in a range. A second file begins with its own type box, from which
-    /// its offsets count. A fragment of a film also begins with a type box.
+    /// The end offset of the first file in a range. A second file begins with its own type box, and the offsets in it
+    /// count from there. In a film, a type box may also begin a fragment.
     mutating func endOfBoxes(in range: Range<Int64>, isBehindPicture: Bool) throws(PictureFault) -> Int64 {
         var offset = range.lowerBound
         var isMovie = false
@@ -191,7 +193,7 @@ extension MetadataScan {
         }
     }
 
-    /// Clears the creation and modification times of a movie, which follow the box's version and flags.
+    /// Clears the creation and modification times of a movie. They follow the box's version and flags.
     private mutating func clearTimes(_ box: Box) throws(PictureFault) {
         let size: Int64 = try bytes(at: box.content.lowerBound, count: 1)[0] == 1 ? 16 : 8
         guard box.content.upperBound - box.content.lowerBound >= 4 + size else { return }

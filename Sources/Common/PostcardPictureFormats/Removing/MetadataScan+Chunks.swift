@@ -111,7 +111,7 @@ extension MetadataScan {
         if let checksum { write(checksum.bytes, at: content.upperBound, []) }
     }
 
-    /// Clears a chunk and gives it a type without meaning, which is ancillary, private and safe to copy.
+    /// Clears a chunk and gives it a type without meaning: ancillary, private and safe to copy.
     private mutating func wipePNGChunk(_ content: Range<Int64>, _ kind: RemovedContent) {
         let type = Array("fiLl".utf8)
         write(type, at: content.lowerBound - 4, kind)
@@ -134,6 +134,8 @@ extension MetadataScan {
         "VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "ANMF", "ICCP",
     ]
 
+    /// Finds the bytes to overwrite in a WebP.
+    ///
     /// - Parameter start: The first bytes of the file.
     mutating func scanWebP(_ start: [UInt8]) throws(PictureFault) {
         let end = PictureContainer.webP.statedEnd(start[...]) ?? 0
@@ -179,7 +181,7 @@ extension MetadataScan {
 // MARK: - GIF
 
 extension MetadataScan {
-    /// Reads the blocks of a GIF (GIF89a Specification), whose data is in pieces of up to 255 bytes.
+    /// Reads the blocks of a GIF (GIF89a Specification). Their data is in sub-blocks of up to 255 bytes.
     mutating func scanGIF() throws(PictureFault) {
         var offset = PictureContainer.gif.firstOffset(try bytes(at: 0, count: 13)[...])
         while true {

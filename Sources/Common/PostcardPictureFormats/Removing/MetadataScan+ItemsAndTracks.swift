@@ -38,7 +38,7 @@ extension MetadataScan {
         }
     }
 
-    /// Rewrites an item with EXIF, whose first four bytes count the bytes before the EXIF (ISO/IEC 23008-12 Annex A).
+    /// Rewrites an item with EXIF. Its first four bytes count the bytes before the EXIF (ISO/IEC 23008-12 Annex A).
     private mutating func rewriteItem(EXIF extents: [Range<Int64>], _ box: Box) throws(PictureFault) {
         let inheritance = inheritance
         try rewrite(extents) { block, removed throws(BlockFault) in
@@ -167,8 +167,8 @@ extension MetadataScan {
 
     /// The ranges of a track's chunks (ISO/IEC 14496-12 §8.7).
     ///
-    /// - Parameter start: The offset of the file, from which the chunks' offsets count. It is not 0 for a video in a
-    ///   picture.
+    /// - Parameter start: The offset of the video's file: not 0 if it is in a picture. The offsets of chunks count from
+    ///   here.
     private mutating func chunks(
         of tables: [Box], from start: Int64, at place: Int64
     ) throws(PictureFault) -> [Range<Int64>] {

@@ -17,6 +17,8 @@ extension MetadataScan {
     private static let photoshopMark = Array("Photoshop 3.0\0".utf8)
     private static let picturesMark = Array("MPF\0".utf8)
 
+    /// Finds the bytes to overwrite in a JPEG, and after it.
+    ///
     /// - Parameter range: The range of the picture and of all bytes after it.
     mutating func scanJPEG(_ range: Range<Int64>, depth: Int = 0) throws(PictureFault) {
         let end = try scanPicture(range, depth: depth)

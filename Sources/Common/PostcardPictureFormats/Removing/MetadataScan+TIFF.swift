@@ -14,7 +14,7 @@ extension MetadataScan {
 
     /// The kind of content in a directory.
     private enum TIFFDirectory {
-        /// A page of the file, whose directory refers to that of the next page.
+        /// A page of the file. Its directory refers to the directory of the next page.
         case page
         case other
     }
@@ -156,7 +156,7 @@ extension MetadataScan {
         return AppleNote.isOne(try bytes(at: entry.value.lowerBound, upTo: AppleNote.headerBytes))
     }
 
-    /// The kind of content in a GPS directory, in which some cameras write no position.
+    /// The kind of content in a GPS directory. Some cameras write one without a position.
     private mutating func kindOfPosition(
         _ entry: TIFFEntry, _ order: TIFFByteOrder
     ) throws(PictureFault) -> RemovedContent {
@@ -256,7 +256,7 @@ extension MetadataScan {
         }
     }
 
-    /// Whether the strips of an uncompressed picture are long enough, which is not so for some programs.
+    /// Whether the strips of an uncompressed picture are long enough. Some programs write strips that are too short.
     private static func areEnough(_ counts: [Int64], for values: [Int64: [Int64]], _ compression: Int64) -> Bool {
         // YCbCr may have fewer samples than pixels.
         guard compression == 1, values[0x0106]?.first != 6, let width = values[0x0100]?.first,

@@ -1,6 +1,8 @@
 /// The bytes after the end of a picture: further pictures, the video of a motion photo, Samsung's directory of blocks,
 /// or anything else. Pictures and videos stay, without their own metadata. All other bytes are overwritten.
 extension MetadataScan {
+    /// Finds the bytes to overwrite after a picture.
+    ///
     /// - Parameters:
     ///   - range: A range that may contain any pictures and videos in any order.
     ///   - depth: The number of pictures and videos that contain the range.
@@ -60,7 +62,7 @@ extension MetadataScan {
         clear(offset..<range.upperBound, .trailer)
     }
 
-    /// - Returns: The offset after the picture or video.
+    /// Finds the bytes to overwrite in a picture or video. Returns the offset after it.
     private mutating func scan(
         _ piece: Piece, _ range: Range<Int64>, depth: Int
     ) throws(PictureFault) -> Int64 {
@@ -74,9 +76,7 @@ extension MetadataScan {
         }
     }
 
-    /// Finds the next picture or video.
-    ///
-    /// - Returns: Its kind, its offset, and whether other bytes than zeros precede it.
+    /// Finds the next picture or video. Returns its kind, its offset, and whether other bytes than zeros precede it.
     private mutating func piece(
         from start: Int64, to end: Int64
     ) throws(PictureFault) -> (piece: Piece, start: Int64, isSearched: Bool)? {

@@ -8,7 +8,7 @@ package struct MetadataScan {
     let removal: Removal
     /// The size of the file, in bytes.
     let length: Int64
-    /// The number of pictures that contain the scanned one, as a picture contains the thumbnail in its EXIF.
+    /// The number of pictures around the scanned one. A thumbnail in EXIF, for example, is inside one picture.
     let depth: Int
 
     private let read: (Int64, UnsafeMutableRawBufferPointer) throws -> Int
@@ -38,18 +38,18 @@ package struct MetadataScan {
         /// The maximum number of directories in a TIFF file, one for each page.
         static let directories = 4096
         static let directoryEntries = 100_000
-        /// The maximum length of a byte sequence in a TIFF that no directory uses and that counts as an editor's old
-        /// content.
+        /// A row of at most this many unused bytes in a TIFF is cleared. A longer row may have pixels that a private
+        /// entry refers to.
         static let remainingBytes: Int64 = 64 << 10
     }
 
-    /// The numbers of units and bytes that may still be read from a file and its metadata.
+    /// The numbers of segments, chunks or boxes, and of bytes, that may still be read from a file and its metadata.
     final class Budget {
         fileprivate var unitsLeft = Limit.units
         fileprivate var bytesLeft = Limit.structureBytes
     }
 
-    /// The values that the scan of a piece of metadata inherits from its picture's scan.
+    /// The settings that the scan of a picture passes on to the scan of metadata in it, such as EXIF.
     struct Inheritance {
         let removal: Removal
         /// The number of pictures that contain the picture.
@@ -59,6 +59,8 @@ package struct MetadataScan {
 
     var inheritance: Inheritance { Inheritance(removal: removal, depth: depth, budget: budget) }
 
+    /// Prepares to scan a file.
+    ///
     /// - Parameters:
     ///   - removal: The content to remove.
     ///   - length: The size of the file, in bytes.
@@ -84,7 +86,7 @@ package struct MetadataScan {
     /// Removes content from a piece of metadata that has its own structure.
     ///
     /// - Parameters:
-    ///   - inheritance: The values that the piece's scan inherits from its picture's scan.
+    ///   - inheritance: The settings of the picture's scan.
     ///   - block: The bytes of the piece.
     ///   - removed: The set that receives the kinds of removed content.
     ///   - walk: Reads the structure of the piece.
@@ -113,9 +115,8 @@ package struct MetadataScan {
     /// Finds the bytes of the file to overwrite.
     ///
     /// - Parameters:
-    ///   - sparesOthers: Whether a file that is neither a picture nor a video stays unchanged. Only its first bytes are
-    ///     read.
-    ///   - type: The media type that the sender declared, which distinguishes sound in WebM from video in WebM.
+    ///   - sparesOthers: Whether a file that is neither a picture nor a video stays unchanged and is not scanned.
+    ///   - type: The media type that the sender declared. It distinguishes sound in WebM from video in WebM.
     /// - Throws: ``PictureFault`` if the structure is not understood or too large, or if the file cannot be read.
     package mutating func editsOfFile(
         sparingOthers sparesOthers: Bool = false, declaredAs type: String? = nil
@@ -135,7 +136,7 @@ package struct MetadataScan {
         return try editsThatChange()
     }
 
-    /// The edits without those that write the existing bytes.
+    /// The edits that change at least one byte of the file.
     private mutating func editsThatChange() throws(PictureFault) -> PictureEdits {
         // Even edits that change nothing must not contradict others.
         _ = try PictureEdits(edits.map(\.edit))

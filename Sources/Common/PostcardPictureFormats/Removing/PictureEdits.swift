@@ -20,7 +20,9 @@ package struct PictureEdits: Sendable, Hashable {
     /// Makes edits that overwrite nothing.
     package init() {}
 
-    /// - Throws: ``PictureFault`` at the first offset for which two edits have different bytes.
+    /// Sorts edits, and joins those that write only zeros.
+    ///
+    /// - Throws: ``PictureFault`` if two edits write different bytes at the same offset.
     init(
         _ unordered: [Edit], removed: RemovedContent = [], hasVideo: Bool = false
     ) throws(PictureFault) {
@@ -88,7 +90,7 @@ package struct RemovedContent: OptionSet, Sendable, Hashable {
     /// Data in an unknown format, which may contain anything.
     static let unknown = RemovedContent(rawValue: 1 << 5)
     static let other = RemovedContent(rawValue: 1 << 6)
-    /// Free space, and bytes to which nothing in the file refers.
+    /// Free space, and bytes that nothing in the file refers to.
     static let unused = RemovedContent(rawValue: 1 << 7)
     static let pictures = RemovedContent(rawValue: 1 << 8)
     static let video = RemovedContent(rawValue: 1 << 9)

@@ -4,7 +4,7 @@ struct TIFFEntry {
     let type: Int64
     let count: Int64
     let bytes: ArraySlice<UInt8>
-    /// The range of the value in the file, which is inside the entry for a short value.
+    /// The range of the value in the file. A short value is inside the entry.
     let value: Range<Int64>
 
     init(_ bytes: ArraySlice<UInt8>, at offset: Int64, _ order: TIFFByteOrder) {
@@ -44,9 +44,9 @@ struct TIFFEntry {
 struct TIFFScan {
     let order: TIFFByteOrder
     let use: MetadataScan.TIFFUse
-    /// The ranges of kept values and pixels, which may overlap.
+    /// The ranges of kept values and pixels. They may overlap.
     private var kept: [Range<Int64>] = []
-    /// The ranges of directories, metadata and previews, which are rewritten and overlap no other ranges.
+    /// The ranges of directories, metadata and previews. They are rewritten and overlap no other ranges.
     var written: [Range<Int64>] = []
     /// The ranges of the values of removed entries.
     var removed: [Range<Int64>] = []
@@ -79,9 +79,8 @@ struct TIFFScan {
         if entry.tag == 0xC612 { isDNG = true }
     }
 
-    /// Keeps the range of a value or of pixels, up to the file's end.
-    ///
-    /// - Returns: Whether the range is a separate piece, because it does not follow the last kept range.
+    /// Keeps the range of a value or of pixels, up to the file's end. Returns whether the range is a separate piece,
+    /// because it does not follow the last kept range.
     @discardableResult
     mutating func keep(_ range: Range<Int64>, of length: Int64) -> Bool {
         let range = range.lowerBound..<max(min(range.upperBound, length), range.lowerBound)

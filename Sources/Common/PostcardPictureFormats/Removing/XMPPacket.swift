@@ -55,7 +55,7 @@ struct XMPPacket {
         }
     }
 
-    /// A space in the encoding and byte order of the document, which its first "<" shows.
+    /// A space in the encoding and byte order of the document. The first "<" of the document shows both.
     private func space(like bytes: [UInt8]) -> [UInt8] {
         guard width > 1, let first = characters.firstIndex(of: UInt8(ascii: "<")) else { return [Self.space] }
         return bytes[(first * width)..<((first + 1) * width)].map { $0 == 0 ? 0 : Self.space }
@@ -101,7 +101,7 @@ struct XMPPacket {
         if index > 0 { clearText(in: index..<characters.count) }
     }
 
-    /// Clears text outside of all elements, which is invalid in XML and would remain after the elements are removed.
+    /// Clears text outside of all elements. It is invalid in XML, and would remain after the elements are removed.
     private mutating func clearText(in range: Range<Int>) {
         let text = range.lowerBound > 0 ? range : range.clamped(to: markCount..<characters.count)
         guard characters[text].contains(where: { $0 != 0 && !isBlank($0) }) else { return }

@@ -141,7 +141,7 @@ extension ContentChecks {
             "The Content-Type is \(announced ?? "") and the content is text.")
     }
 
-    /// Whether two types share one container and have brands that overlap.
+    /// Whether files of both types may have the same first bytes, as HEIC, HEIF and AVIF pictures do.
     private static func areAlike(_ one: MediaType, _ other: MediaType) -> Bool {
         let family: Set<MediaType> = [.heic, .heif, .avif]
         return family.contains(one) && family.contains(other)
@@ -216,8 +216,7 @@ extension ContentChecks {
     }
 }
 
-/// Facts about a part's content, collected while it is read: its digest, its first and last bytes, and the end of the
-/// picture in it.
+/// Facts about a part's content, collected while it is read: digest, first and last bytes, and a picture's end.
 struct PartContent: Sendable {
     private(set) var size: Int64 = 0
     private(set) var start: [UInt8] = []
@@ -232,10 +231,12 @@ struct PartContent: Sendable {
     /// The number of bytes to keep from the start of the content.
     private let sample: Int
 
+    /// Begins to collect facts about a part's content.
+    ///
     /// - Parameters:
     ///   - contentType: The declared media type; `nil` if there is none.
     ///   - filename: The part's filename; `nil` if there is none.
-    ///   - isPolicy: Whether the part is the policy of a form for an object store, which is kept whole.
+    ///   - isPolicy: Whether the part is the policy of a form for an object store. A policy is kept whole.
     init(contentType: String?, filename: String?, isPolicy: Bool = false) {
         file = FileDamageDetector(contentType: contentType, filename: filename)
         sample = isPolicy ? Self.policySample : Self.textSample
@@ -250,8 +251,8 @@ struct PartContent: Sendable {
     private static let policySample = 64 << 10
     private static let tailBytes = 8
 
-    /// Whether the content seems complete without a final line break: a JPEG or PNG with its end, or content whose
-    /// first bytes have no line break. A text of several lines may end in a line that was cut off.
+    /// Whether the content seems complete: a JPEG or PNG with its end, or content whose first bytes have no line break.
+    /// A text with line breaks may have lost its end.
     var seemsWhole: Bool {
         switch MediaType.forFirstBytes(start) {
         case .jpeg?: tail.suffix(2).elementsEqual(PictureEnd.jpeg)

@@ -11,6 +11,8 @@ struct ContentTypeReading {
     private(set) var findings: [Finding] = []
     private let isMultipart: Bool
 
+    /// Reads a value.
+    ///
     /// - Parameters:
     ///   - bytes: The value as it was sent, which may not be UTF-8.
     ///   - offset: The offset of the value in the head.
@@ -47,7 +49,7 @@ struct ContentTypeReading {
         }
     }
 
-    /// Adds a finding about two values in one field, which result when a program appends to a header.
+    /// Adds a finding if the field has two values, because a program appended one to the other.
     private mutating func noteSeveral(_ value: String, at offset: Int64, length: Int) {
         guard problem != nil, isMultipart, value.utf8.contains(UInt8(ascii: ",")) else { return }
         let types = value.utf8.split(separator: UInt8(ascii: ",")).filter { piece in

@@ -78,8 +78,7 @@ struct HeaderChecks {
         return finding(.emptyFilename, at: value, "The filename is empty.")
     }
 
-    /// The finding about a mistake in how the Content-Type is written. ``ContentChecks`` compares the type with the
-    /// bytes.
+    /// The finding about a mistake in the Content-Type's text. ``ContentChecks`` compares the type with the bytes.
     var mediaType: Finding? {
         guard let field = header.contentTypeField else { return nil }
         let text = String(streamSafe: field.bytes)

@@ -12,8 +12,9 @@ struct PolicyCheck {
     /// The index of the first field with each name, by the name in lower case.
     private let places: [[UInt8]: Int]
 
+    /// Finds the policy. `nil` if the form has none where an object store looks for it.
+    ///
     /// - Parameter parts: All parts of the form.
-    /// - Returns: `nil` if the form has no policy where an object store looks for it.
     init?(_ parts: [Explanation.Part]) {
         let file = parts.firstIndex { $0.filename != nil }
         fields = 0..<(file ?? parts.count)
@@ -30,7 +31,9 @@ struct PolicyCheck {
         self.places = places
     }
 
-    /// - Parameter now: The time with which to compare the policy's expiration.
+    /// The problems of the policy, and of the fields and the file that break it.
+    ///
+    /// - Parameter now: The time to compare with the policy's expiration.
     func findings(at now: Date) -> [Finding] {
         // The text of a policy that is too long was not kept.
         guard let text = parts[policy].text else { return [] }

@@ -20,7 +20,7 @@ public struct ServerProfile: Sendable, Hashable {
     public var neededField: String?
     /// Whether the server changes field names so that they have neither dots nor spaces, as PHP does.
     public var renamesFields = false
-    /// Whether a field replaces earlier fields of the same name, unless the name ends in `[]`.
+    /// Whether a field replaces earlier fields of the same name if the name does not end in `[]`.
     public var needsBracketsForLists = false
 
     /// The media types of files that the server accepts; `nil` if it accepts all types.
@@ -42,8 +42,7 @@ public struct ServerProfile: Sendable, Hashable {
             case fieldCount
             /// The number of files and text fields in a form.
             case partCount
-            /// The size of the names and values of all text fields, plus two bytes for each field, as in a URL-encoded
-            /// form.
+            /// The size of all text fields' names and values, plus two bytes for each field, as in a URL-encoded form.
             case textBytes
             /// The size of the header of one part, with its blank line.
             case partHeaderBytes
@@ -179,7 +178,7 @@ extension ServerProfile {
     public static let express = ServerProfile(
         "express", "Express (busboy)", [limit(.fieldBytes, mebibyte - 1, "limits.fieldSize of busboy")])
 
-    /// Go's `net/http`, if the handler reads a file or value: 32 MiB, plus 10 MiB for everything but files.
+    /// Go's `net/http`, which accepts 42 MiB of text fields: the default memory of 32 MiB, and 10 MiB in addition.
     public static let go = ServerProfile(
         "go", "Go",
         [

@@ -57,8 +57,7 @@ enum TextValue {
         return isStructure(text)
     }
 
-    /// Whether a text is an object printed in angle brackets, such as `<UIImage: 0x6000…>` or `<ffd8ffe0 00104a46>`.
-    /// Markup is not.
+    /// Whether a text is an object printed in angle brackets, such as `<UIImage: 0x6000…>`. Markup is not.
     private static func isInAngleBrackets(_ text: String) -> Bool {
         guard text.hasPrefix("<") || text.hasPrefix("#<"), !text.contains("=\""), !text.contains("</") else {
             return false
@@ -149,8 +148,7 @@ enum TextValue {
         return ["s", "]", "list", "range", "position", "point", "size"].contains { name.hasSuffix($0) }
     }
 
-    /// Whether a text is a date in a style for people, such as `2026-11-21 11:04:10 +0000`, `11/21/26` or `Nov 21,
-    /// 2026`.
+    /// Whether a text is a date in a style for people, such as `2026-11-21 11:04:10 +0000` or `Nov 21, 2026`.
     private static func isDateForPeople(_ text: String) -> Bool {
         guard (6...64).contains(text.utf8.count), text.utf8.contains(where: { $0.isDigit }) else { return false }
         let shape = text.utf8.prefix(25).map { $0.isDigit ? UInt8(ascii: "9") : $0 }
@@ -201,7 +199,7 @@ enum Mojibake {
         return meant
     }
 
-    /// The byte, from 0x80 on, of each character that Windows-1252 and Latin-1 encode differently.
+    /// The Windows-1252 byte of each character that Latin-1 encodes differently.
     private static let windows1252: [Unicode.Scalar: UInt8] = {
         let upper: [Unicode.Scalar?] = [
             "€", nil, "‚", "ƒ", "„", "…", "†", "‡", "ˆ", "‰", "Š", "‹", "Œ", nil, "Ž", nil,

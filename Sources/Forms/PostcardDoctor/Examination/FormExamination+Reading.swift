@@ -22,9 +22,7 @@ extension FormExamination {
         searched = max(searched - count, position)
     }
 
-    /// Reads the next piece of the body.
-    ///
-    /// - Returns: Whether there may be more to read.
+    /// Reads the next piece of the body. Returns whether there may be more to read.
     private mutating func step() -> Bool {
         switch phase {
         case .opening:
@@ -230,9 +228,7 @@ extension FormExamination {
         searched = position
     }
 
-    /// Adds a finding about bytes before the first delimiter.
-    ///
-    /// - Returns: Whether an edit removes these bytes.
+    /// Adds a finding about bytes before the first delimiter. Returns whether an edit removes these bytes.
     private mutating func notePreamble(upTo index: Int, _ format: DelimiterFormat) -> Bool {
         let end = buffer.offset(of: index)
         guard end > 0 else { return false }

@@ -16,9 +16,9 @@ import PostcardPictureFormats
 /// 5,000 parts. After 30,000 lines of delimiters and headers, only the parser continues.
 public struct FormExamination: Sendable {
     var buffer = BodyBuffer()
-    /// The index in the buffer up to which the body has been read.
+    /// The index in the buffer where reading continues.
     var position = 0
-    /// The index in the buffer up to which delimiters were searched.
+    /// The index in the buffer where the search for delimiters continues.
     var searched = 0
     var phase = Phase.opening
     var findings = FindingList()
@@ -55,7 +55,7 @@ public struct FormExamination: Sendable {
         case epilogue(DelimiterFormat, start: Int64, holding: EpilogueContent)
         /// A body without anything that looks like a delimiter.
         case lost
-        /// The rest of a body with too many delimiters and headers, which is not examined.
+        /// The rest of a body after too many delimiters and headers. It is not examined.
         case ended
     }
 
@@ -75,7 +75,7 @@ public struct FormExamination: Sendable {
             self = .text
         }
 
-        /// The kind of content after a further close delimiter.
+        /// The kind of the bytes once another close delimiter was found among them.
         var closedAgain: EpilogueContent { self == .text ? .textAndCloseDelimiter : self }
     }
 
@@ -92,7 +92,7 @@ public struct FormExamination: Sendable {
         let offset: Int64
         var content: PartContent
         var hidden = HiddenForms()
-        /// The part's header and the beginning of its content, as the excerpt of findings about the content's end.
+        /// An excerpt with the part's header and the beginning of its content, for findings about the content's end.
         let opening: Excerpt
     }
 
@@ -106,6 +106,8 @@ public struct FormExamination: Sendable {
         self.init(contentType: Array(contentType.utf8), at: 0)
     }
 
+    /// Begins an examination with the bytes of a Content-Type.
+    ///
     /// - Parameters:
     ///   - contentType: The value of `Content-Type` as it was sent; `nil` if the request has none.
     ///   - offset: The offset of the value in the head.
@@ -146,8 +148,7 @@ public struct FormExamination: Sendable {
         announced?.boundary.flatMap { $0.count <= Self.maximumBoundaryBytes ? $0 : nil }
     }
 
-    /// The maximum length of a boundary, in bytes. Real boundaries are shorter, and longer ones would exceed the bytes
-    /// read ahead.
+    /// The maximum length of a boundary, in bytes: longer than real ones, and short enough for the bytes read ahead.
     private static let maximumBoundaryBytes = 256
 
     /// Reads the next chunk of the body.
@@ -177,6 +178,8 @@ public struct FormExamination: Sendable {
         finish(isWhole: nil)
     }
 
+    /// Ends the body and explains it.
+    ///
     /// - Parameter isWhole: Whether the body is complete according to the head; `nil` if the head does not say.
     package mutating func finish(isWhole: Bool?) -> Explanation {
         buffer.end()
@@ -269,17 +272,17 @@ public struct FormExamination: Sendable {
     }
 }
 
-/// Counts of delimiters and headers in a form: one part may show what the sender meant in another.
+/// Compares the delimiters and headers of a form with each other. A mistake in only some of them is uncertain.
 struct FrameEvidence: Sendable {
     /// The number of delimiters without a line break before them, and with one.
     private var delimiters = (unbroken: 0, broken: 0)
-    /// Whether the line break before a delimiter is of a kind that other lines do not use.
+    /// Whether an unusual line break precedes a delimiter: neither CRLF nor the line break of the other lines.
     private var holdsOtherBreak = false
 
-    /// The numbers of parts without a blank line, with a blank line and content, and with a blank line that may be
-    /// content.
+    /// The numbers of parts by the blank line after their header: it is missing, it precedes content, or it may itself
+    /// be content.
     private var parts = (unparted: 0, parted: 0, doubtful: 0)
-    /// Whether the last part has a blank line, and whether that line may belong to its content.
+    /// Whether the last part's header ends in a blank line, and whether that line may belong to the content.
     private var last: (isParted: Bool, isDoubtful: Bool) = (false, false)
 
     mutating func take(_ delimiter: DelimiterLine.Delimiter, _ format: DelimiterFormat) {
@@ -311,7 +314,7 @@ struct FrameEvidence: Sendable {
         parts.doubtful += last.isDoubtful ? 1 : 0
     }
 
-    /// The codes whose findings are uncertain, because the same mistake at another place may not be recognized.
+    /// The codes of mistakes in only some of the delimiters or headers. Findings with these codes are uncertain.
     var doubtful: [FormProblem.Code] {
         var codes: [FormProblem.Code] = []
         if (delimiters.unbroken > 1 && delimiters.broken > 0) || (delimiters.unbroken > 0 && holdsOtherBreak) {

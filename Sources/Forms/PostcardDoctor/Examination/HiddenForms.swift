@@ -11,12 +11,11 @@ struct HiddenForms: Sendable {
 
     var isEmpty: Bool { forms.isEmpty }
 
-    /// Records the header of a part of another form.
+    /// Records the header of a part of another form. Returns `false` if too many forms are already recorded.
     ///
     /// - Parameters:
     ///   - finding: The finding to report if the other form does not end in the content.
     ///   - end: The close delimiter of the other form.
-    /// - Returns: `false` if too many forms are already recorded.
     mutating func begin(_ finding: Finding, end: [UInt8]) -> Bool {
         if forms.contains(where: { $0.end.needle == end }) { return true }
         guard forms.count < Self.maximum else { return false }

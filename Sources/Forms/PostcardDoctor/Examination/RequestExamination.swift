@@ -23,7 +23,7 @@ public struct RequestExamination: Sendable {
         case refused(Finding)
     }
 
-    /// The way in which the end of the body is found.
+    /// How the end of the body is found.
     fileprivate enum Framing {
         case end(received: Int64, contentLength: Int64?)
         case chunks(ChunkedBody)

@@ -17,11 +17,10 @@ package struct CurlCommand: Sendable {
     package var url: String
     /// The method of the request.
     package var method: String
-    /// The header fields to send, except those that curl sends by itself: Host, lengths, codings, Connection and
-    /// Expect.
+    /// The header fields to send, except those that curl sets itself: Host, lengths, codings, Connection, Expect.
     package var fields: [(name: String, value: String)] = []
-    /// The names of header fields with unknown or secret values, which shell variables provide: `$AUTHORIZATION` for
-    /// `Authorization`.
+    /// The names of header fields with unknown or secret values. Shell variables provide the values: `$AUTHORIZATION`
+    /// for `Authorization`.
     package var secretFields: [String] = []
     /// The body of the request.
     package var content = Content.none

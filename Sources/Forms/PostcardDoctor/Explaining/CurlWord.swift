@@ -22,7 +22,7 @@ package enum CurlWord {
         return line + Array("\"\n".utf8)
     }
 
-    /// The quoted value of a `-F` option, in which curl reads no parameters.
+    /// The value of a `-F` option in quotes, so that curl reads no parameters in it.
     package static func quoted(_ text: String) -> String {
         "\"" + text.replacingASCII(["\\": #"\\"#, "\"": #"\""#]) + "\""
     }

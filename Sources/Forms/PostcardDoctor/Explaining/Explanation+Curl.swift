@@ -80,7 +80,7 @@ extension Explanation {
         return !host.isEmpty && host.allSatisfy { isLetterOrDigit($0) || "-._~".utf8.contains($0) }
     }
 
-    /// A path and query with each byte percent-encoded that is not allowed in a URL (RFC 3986 §3.3 and §3.4).
+    /// Percent-encodes the bytes of a path and query that a URL does not allow (RFC 3986 §3.3 and §3.4).
     private static func escaped(_ target: Substring) -> String {
         let bytes = Array(target.utf8)
         var escaped: [UInt8] = []

@@ -38,7 +38,7 @@ public struct Explanation: Sendable {
     /// The changes that the chosen servers need in the form.
     var needs = ServerNeeds()
 
-    /// The changes to a form without which servers refuse or misread it.
+    /// The changes that a form needs so that the chosen servers accept it and read it correctly.
     struct ServerNeeds: Sendable {
         var fieldsFirst = false
         var fileName: String?
@@ -49,7 +49,7 @@ public struct Explanation: Sendable {
     /// The scheme of the request's URL, `http` or `https`; `nil` if the recording does not show it.
     package internal(set) var scheme: String?
 
-    /// The host of the request's URL, with its port if there is one; `nil` if only the head may show it.
+    /// The host and port of the request's URL; `nil` if the recording has no URL, and at most a `Host` field.
     package internal(set) var authority: String?
 
     /// All findings in one list, each root cause followed by its consequences.

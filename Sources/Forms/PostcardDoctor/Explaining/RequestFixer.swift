@@ -136,7 +136,7 @@ extension Explanation {
         orderedEdits(.body).reduce(bodySize) { $0 - $1.length + Int64($1.replacement.count) }
     }
 
-    /// Keeps the edit of a last delimiter without dashes only if the edit gives the body the right length.
+    /// Removes the edit that adds missing dashes to the last delimiter if the body would then have a wrong length.
     mutating func leaveLastDelimiter(unlessLengthIs contentLength: Int64?) {
         guard contentLength != fixedBodySize,
             let index = findings.firstIndex(where: { $0.code == .wrongCloseDelimiter && $0.length == 0 }),
@@ -146,7 +146,7 @@ extension Explanation {
         findings[index].edits = nil
     }
 
-    /// Makes a wrong Content-Length a consequence of the finding whose edits give the body this length.
+    /// Makes a wrong Content-Length a consequence of another finding, if fixing that one gives the body this length.
     mutating func subordinateMismatch(to contentLength: Int64?) {
         let mismatch = FormProblem.Code.contentLengthMismatch
         guard let contentLength, contentLength == fixedBodySize,
@@ -159,7 +159,7 @@ extension Explanation {
         findings.remove(at: index)
     }
 
-    /// The number of bytes missing from a truncated body, which the Content-Length of the fixed head includes.
+    /// The number of bytes missing from a truncated body. The Content-Length of the fixed head includes them.
     fileprivate var missingBytes: Int64 {
         let mismatch = FormProblem.Code.contentLengthMismatch
         let isCutOff = findings.flatMap { [$0] + $0.consequences }.contains {
@@ -212,6 +212,8 @@ package struct RequestSplitter: Sendable {
     private let head: RequestHead?
     private var state: State
 
+    /// Makes a splitter for an input that was explained.
+    ///
     /// - Parameter explanation: The explanation of the same input.
     package init(_ explanation: Explanation) {
         head = explanation.head

@@ -4,10 +4,10 @@ public import PostcardForm
 ///
 /// A finding is a root cause. Its ``consequences`` follow from it, or repeat it elsewhere.
 public struct Finding: Sendable, Hashable {
-    /// The part of the request from whose start an offset counts.
+    /// The head or the body of a request. Offsets count from its start.
     public enum Place: String, Sendable, Hashable {
-        /// The head. Offsets count from the start of the request line, or of the Content-Type's value without a
-        /// request.
+        /// The head. Offsets count from the start of the request line. Without a request, they count from the start of
+        /// the Content-Type's value.
         case head
         /// The body. Offsets count from its first byte, without the lines between chunks.
         case body
@@ -16,7 +16,7 @@ public struct Finding: Sendable, Hashable {
     /// The kind of problem.
     public let code: FormProblem.Code
 
-    /// The part of the request from whose start ``offset`` counts.
+    /// The place of the problem: the head or the body. ``offset`` counts from its start.
     public let place: Place
 
     /// The offset of the first wrong byte, from the start of ``place``.
@@ -48,13 +48,13 @@ public struct Finding: Sendable, Hashable {
     public internal(set) var consequenceCount = 0
 
     /// Samples of the consequences left out of ``consequences``: for each code, the first with edits and the first
-    /// without. Each sample counts the others of its kind.
+    /// without. The ``consequenceCount`` of a sample is the number of others like it.
     var unkept: [Finding] = []
 
     /// The maximum number of consequences that are kept, enough to show a pattern.
     public static let maximumConsequences = 20
 
-    /// The severity of the problem: that of its code, unless this request loses more or less than usual.
+    /// The severity of the problem. It differs from that of the code if this request loses more or less than usual.
     public private(set) var severity: FormProblem.Severity
 
     /// The reason why servers refuse or misread the request, in a sentence or two.
@@ -128,7 +128,7 @@ extension Finding: CustomStringConvertible {
 
 /// A change that fixes a request by replacing bytes.
 public struct Edit: Sendable, Hashable {
-    /// The part of the request from whose start ``offset`` counts.
+    /// The place of the change: the head or the body. ``offset`` counts from its start.
     public let place: Finding.Place
 
     /// The offset of the first replaced byte, from the start of ``place``.
@@ -148,7 +148,7 @@ public struct Edit: Sendable, Hashable {
     }
 }
 
-/// The bytes around a finding, which may be binary.
+/// The bytes around a finding. They may be binary.
 public struct Excerpt: Sendable, Hashable {
     /// The offset of the first byte, counted like the finding's offset.
     public let offset: Int64

@@ -16,6 +16,8 @@ struct FindingList: Sendable {
     static let maximumRoots = 1000
     static let maximumEdits = 100_000
 
+    /// Adds a finding.
+    ///
     /// - Parameter cause: The code of the finding's root cause, if any.
     mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         if let edits = finding.edits {
@@ -119,7 +121,7 @@ extension Finding {
         for index in unkept.indices { unkept[index].leave(code) }
     }
 
-    /// Adds a consequence, and the number of further consequences that it stands for.
+    /// Adds a consequence, and the number of further consequences that it counts itself.
     mutating func append(_ consequence: Finding) {
         consequenceCount += 1 + consequence.consequenceCount
         let isKept = consequences.count < Self.maximumConsequences
@@ -145,8 +147,8 @@ extension Finding {
     /// Whether edits fix the finding, directly or through its cause.
     private var isFixed: Bool { edits != nil }
 
-    /// The findings that are fixed, or not fixed, among the finding and its consequences. If the finding is not among
-    /// them, the first consequence of each code becomes a root cause.
+    /// The findings that are fixed, or those that are not, among this finding and its consequences. If this finding is
+    /// left out, the first consequence of each code becomes a root cause.
     func findings(thatAreFixed areFixed: Bool) -> [Finding] {
         var found: [Finding] = []
         for finding in flattened where finding.isFixed == areFixed {
@@ -157,7 +159,7 @@ extension Finding {
         return found
     }
 
-    /// Whether the finding is about the framing of the body, which may cause problems in the body.
+    /// Whether the finding is about the chunks or the length of the body. Such a problem may cause others in the body.
     fileprivate var isAboutFraming: Bool {
         code == .contentLengthMismatch || code == .malformedChunk
     }
@@ -184,7 +186,7 @@ package struct FindingGroup: Sendable {
         /// The number of all places, including those that ``first`` leaves out.
         package let count: Int
 
-        /// The maximum number of listed places, which fit on a line.
+        /// The maximum number of listed places, so that they fit on a line.
         package static let maximum = 6
 
         fileprivate init(_ findings: [Finding], hidden: Int = 0) {
@@ -199,6 +201,8 @@ package struct FindingGroup: Sendable {
         package let partIndex: Int?
     }
 
+    /// Makes a group from the first finding of a kind.
+    ///
     /// - Parameters:
     ///   - others: Findings of the same kind.
     ///   - hidden: The number of further findings of that kind.
@@ -221,7 +225,7 @@ package struct FindingGroup: Sendable {
     ///
     /// - Parameters:
     ///   - findings: The root causes.
-    ///   - counts: The total number of findings of each kind that is incomplete in `findings`.
+    ///   - counts: The total number of findings of each kind, if `findings` lacks some of them.
     ///   - codes: The kinds to leave out. The consequences of such a finding take its place.
     package static func groups(
         of findings: [Finding], counts: [FormProblem.Code: Int] = [:], leavingOut codes: Set<FormProblem.Code> = []

@@ -98,8 +98,7 @@ private struct CopiedCommand {
         }
     }
 
-    /// Adds a header field other than Content-Length, which is wrong because the browser left out the contents of
-    /// files.
+    /// Adds a header field other than Content-Length. That field is wrong, because the browser left out files.
     private mutating func addHeader(_ text: [UInt8]) {
         guard let colon = text.firstIndex(of: .colon) else { return }
         let value = text[(colon + 1)...].drop { $0 == .space }

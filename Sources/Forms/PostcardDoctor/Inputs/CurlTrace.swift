@@ -5,7 +5,7 @@ import PostcardForm
 ///
 /// A line of `--trace` has sixteen bytes in hexadecimal digits. A line of `--trace-ascii` has up to 64 characters, ends
 /// at a CRLF in the data, and shows a dot for every byte that is not printable ASCII. Every line begins with an offset,
-/// so no byte moves, but the bytes behind dots are lost.
+/// so the place of each byte is known, but the bytes shown as dots are lost.
 struct CurlTrace: Sendable {
     /// The number of the request to return, from 1; `nil` for the first request with a body.
     private let entry: Int?
@@ -125,8 +125,8 @@ struct CurlTrace: Sendable {
         hand(on: bytes, into: &output)
     }
 
-    /// The line break of the data between two lines: CRLF, or none after a full line. An editor may have removed blanks
-    /// from the end of a line.
+    /// The bytes between the data of two lines: CRLF, or nothing after a full line. They include blanks that an editor
+    /// may have removed from the end of the first line.
     private mutating func lineBreak(from end: Int, to next: Int) -> [UInt8] {
         guard next >= end, next - end <= 66 else {
             isDamaged = true
@@ -158,8 +158,7 @@ struct CurlTrace: Sendable {
     private mutating func begin(_ title: Title, into output: inout [UInt8]) {
         switch title.kind {
         case .sentHeader(let size):
-            // curl may write a long head in several blocks. Data or a response between two heads separates two
-            // requests.
+            // A long head may be in several blocks. Two requests have data or a response between their heads.
             if case .head(_, hasResponse: false) = choice {} else { beginRequest(into: &output) }
             block = .header(Filling(size: size))
         case .sentData(let size):
@@ -278,6 +277,6 @@ private struct DataLine {
         return bytes
     }
 
-    /// Whether the line is from `--trace`, whose lines begin with pairs of hexadecimal digits. No request line does.
+    /// Whether the line is from `--trace`: it begins with pairs of hexadecimal digits. No request line does.
     var looksHexadecimal: Bool { !bytes.isEmpty && (bytes.count > 1 || characters.count > 48) }
 }

@@ -1,10 +1,12 @@
 import PostcardFoundation
 import PostcardForm
 
-/// The requests of a HAR 1.2 file, as browsers and proxies write it, and the bytes of one of them.
+/// The requests of a HAR 1.2 file, which browsers and proxies write, and the bytes of one request.
 struct HTTPArchive {
     let entries: [Entry]
 
+    /// Parses a HAR file.
+    ///
     /// - Throws: ``InputError`` if the bytes are not a HAR.
     init(_ bytes: [UInt8]) throws(InputError) {
         let json: JSON
@@ -72,7 +74,7 @@ struct HTTPArchive {
     struct PostData {
         var mimeType: [UInt8]?
         var text: [UInt8]?
-        /// The encoding of the body's text: `base64` for some proxies, which HAR 1.2 allows only for responses.
+        /// The encoding of the body's text. Some proxies write `base64`, which HAR 1.2 allows only for responses.
         var encoding: [UInt8]?
         var hasParams = false
         /// Whether the text is exactly the bytes that were sent.
@@ -203,14 +205,13 @@ extension HTTPArchive {
         let origin: Origin
     }
 
-    /// The scheme and host of a request's URL; each is `nil` if the archive lacks it or only the head may have it.
+    /// The scheme and host of a request's URL; each is `nil` if the archive has it nowhere outside of the head.
     struct Origin {
         let scheme: String?
         let authority: String?
     }
 
-    /// The text with spaces in place of its line breaks, with which some recorders separate the values of several
-    /// fields.
+    /// Replaces line breaks with spaces. Some recorders separate the values of several fields with line breaks.
     fileprivate static func onOneLine(_ text: [UInt8]) -> [UInt8] {
         text.map { $0 == .carriageReturn || $0 == .lineFeed ? .space : $0 }
     }
@@ -260,8 +261,7 @@ extension HTTPArchive.Request {
 
     private static func endsAuthority(_ byte: UInt8) -> Bool { "/?#".utf8.contains(byte) }
 
-    /// The scheme and host of the URL. If the URL has neither, they come from HTTP/2 pseudo-header fields, which are
-    /// not in the head.
+    /// The scheme and host of the URL. Without a URL, they come from HTTP/2 pseudo-header fields outside of the head.
     fileprivate var origin: HTTPArchive.Origin {
         if let url, let (scheme, rest) = parts(of: url) {
             // A name and password before the host are left out, because people may share the curl command.

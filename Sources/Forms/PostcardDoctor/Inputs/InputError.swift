@@ -152,8 +152,7 @@ enum ForeignInput: Sendable, Equatable {
         return isText ? .text : .binary
     }
 
-    /// Whether a line has two words and a version, or at least a method and a path. Mistakes are left to the
-    /// examination.
+    /// Whether a line has two words and a version, or at least a method and a path. Other mistakes are reported later.
     private static func isRequestLine(_ line: ArraySlice<UInt8>) -> Bool {
         let words = line.split(separator: UInt8(ascii: " "))
         guard words.count >= 2, words[0].allSatisfy({ (0x41...0x5A).contains($0 & 0xDF) }) else { return false }

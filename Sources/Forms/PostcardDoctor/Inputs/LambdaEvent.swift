@@ -7,7 +7,7 @@ struct LambdaEvent {
     private let json: JSON
     private let body: [UInt8]
 
-    /// - Returns: `nil` if the bytes are not an event with a body.
+    /// Parses an event. `nil` if the bytes are not an event with a body.
     init?(_ bytes: [UInt8]) {
         guard let json = try? JSON(bytes), let body = json["body"]?.string else { return nil }
         self.json = json
@@ -42,8 +42,7 @@ struct LambdaEvent {
 }
 
 extension JSON {
-    /// The members whose values are strings or lists of strings, sorted by name, because servers send them in any
-    /// order.
+    /// The members that are strings or lists of strings, sorted by name, because servers send them in any order.
     var stringMembers: [HTTPArchive.Header] {
         guard case .object(let members) = self else { return [] }
         return members.sorted { $0.name.lexicographicallyPrecedes($1.name) }.flatMap { member in

@@ -73,8 +73,8 @@ public struct InputExamination: Sendable {
 }
 
 extension Explanation {
-    /// Removes findings with the given codes, unless they have edits: a lossy recording may have caused them. A finding
-    /// with edits is about bytes that were recorded.
+    /// Removes the findings that a lossy recording may have caused: those with the given codes and without edits. A
+    /// finding with edits is about bytes that were recorded.
     fileprivate func leavingOut(_ codes: Set<FormProblem.Code>) -> Explanation {
         guard !codes.isEmpty else { return self }
         func isCertain(_ finding: Finding) -> Bool {
@@ -111,10 +111,9 @@ package struct RequestInput: Sendable {
     private var archiveRemarks: [String] = []
     /// The format of an input that is read whole.
     private var archiveFormat = InputExamination.Format.httpArchive
-    /// The scheme of the request's URL; `nil` before the end of the input, or if the recording does not show the
-    /// scheme.
+    /// The scheme of the request's URL; `nil` before the end of the input, or if the recording lacks it.
     private(set) var scheme: String?
-    /// The host of the request's URL; `nil` before the end of the input, or if only the head may show the host.
+    /// The host of the request's URL; `nil` before the end of the input, or if the recording has no URL.
     private(set) var authority: String?
     /// The message about the missing body; `nil` before the end of the input, or if the input has bytes of the body.
     private(set) var missingBody: String?

@@ -61,9 +61,7 @@ struct RequestSequence: Sendable {
         }
     }
 
-    /// Reads some of the given bytes.
-    ///
-    /// - Returns: The number of bytes that were read: at least one.
+    /// Reads some of the given bytes. Returns the number of bytes that were read: at least one.
     private mutating func step(_ bytes: RawSpan, _ handOn: (RawSpan) -> Void) -> Int {
         switch state {
         case .head(var head):
@@ -162,7 +160,7 @@ struct RequestSequence: Sendable {
         return isBodiless && head.all("content-length").isEmpty ? .nextLine([]) : .rest
     }
 
-    /// Counts the bytes, which begin no request line, and all further bytes as part of the current request.
+    /// Continues the current request with these bytes and all that follow, because they do not begin another request.
     private mutating func leave(_ bytes: [UInt8], _ handOn: (RawSpan) -> Void) {
         state = .rest
         if choice == .searching, !heldHead.isEmpty { take(heldHead, handOn) }
@@ -244,8 +242,8 @@ package struct RequestEnd: Sendable {
         }
     }
 
-    /// The kind of a head that is not HTTP/1.1. A head may arrive in small pieces, so only its first bytes are read
-    /// again.
+    /// The kind of a head that is not HTTP/1.1. Only first bytes are examined, because a head may arrive in many
+    /// pieces.
     private static func beginning(of head: ArraySlice<UInt8>) -> ForeignInput? {
         ForeignInput(Array(head.prefix(ForeignInput.startLength)))
     }

@@ -27,9 +27,7 @@ struct BodyBuffer: Sendable {
         isLast = true
     }
 
-    /// Drops bytes that were read, except those that an excerpt may show.
-    ///
-    /// - Returns: The number to subtract from every index.
+    /// Drops read bytes, except those that an excerpt may show. Returns the number to subtract from every index.
     mutating func forget(before index: Int) -> Int {
         let count = max(index - Excerpt.reach, 0)
         countSteps(bytes.count - count)
@@ -183,7 +181,7 @@ extension BodyBuffer {
     /// Whether a line ends at an index and a part's header follows, perhaps after a blank line.
     func beginsPart(behind index: Int) -> Bool { header(behind: index) != nil }
 
-    /// Whether more dashes precede an index on its line than a delimiter has.
+    /// Whether only dashes are between the start of a line and an index, at least one.
     func followsDashes(_ index: Int) -> Bool {
         var start = index
         while let byte = self[start - 1], byte == .dash { start -= 1 }
@@ -203,8 +201,8 @@ extension BodyBuffer {
         return bytes[start..<index].allSatisfy { $0 == .dash || $0.isBlank }
     }
 
-    /// Whether the byte before an index may be a damaged line break, or was moved behind one. Such a byte follows a
-    /// lone CR, or is the only byte of its line and no letter or digit.
+    /// Whether the byte before an index may be a damaged line break: it follows a lone CR, or it is the only byte of
+    /// its line and no letter or digit.
     func endsInStrayByte(_ index: Int) -> Bool {
         guard let byte = self[index - 1], byte != .lineFeed, let before = lineBreak(before: index - 1) else {
             return false

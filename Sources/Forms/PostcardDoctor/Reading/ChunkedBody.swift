@@ -1,6 +1,6 @@
 import PostcardForm
 
-/// Decodes a chunked body (RFC 9112 §7.1) whose bytes arrive in pieces of any size.
+/// Decodes a chunked body (RFC 9112 §7.1). The bytes arrive in pieces of any size.
 struct ChunkedBody: Sendable {
     private var state = State.size(0, digits: 0)
     /// The number of bytes in the chunks read so far.

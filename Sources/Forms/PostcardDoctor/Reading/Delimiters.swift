@@ -1,6 +1,6 @@
 import PostcardForm
 
-/// The delimiters of a body as the body writes them, which may differ from the Content-Type.
+/// The delimiters of a body as the body writes them. They may differ from the Content-Type.
 struct DelimiterFormat: Sendable {
     /// The boundary that the body uses.
     let boundary: [UInt8]
@@ -26,7 +26,7 @@ struct DelimiterFormat: Sendable {
         hiddenParts = HiddenParts(boundary: self.boundary, delimiter: search.needle, lineBreak: lineBreak)
     }
 
-    /// The number of bytes in which the first delimiter is searched.
+    /// The number of bytes to search for the first delimiter.
     static let opening = 64 << 10
 
     /// Recognizes the format by the first bytes of a body.
@@ -154,6 +154,8 @@ struct DelimiterReader {
     /// The index of the part whose content is being read.
     let partIndex: Int?
 
+    /// Decides whether the bytes at an index are a delimiter or content.
+    ///
     /// - Parameters:
     ///   - index: The index of the delimiter.
     ///   - isAtStart: Whether the delimiter begins the body or a content, so that it needs no line break before it.

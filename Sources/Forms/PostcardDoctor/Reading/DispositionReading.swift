@@ -3,7 +3,7 @@ import PostcardFoundation
 
 /// Reads a Content-Disposition as the sender meant it, even if it is malformed.
 struct DispositionReading {
-    /// The range of the disposition type, which ends at the first semicolon or parameter.
+    /// The range of the disposition type. It ends at the first semicolon or parameter.
     private(set) var type: Range<Int>
     private(set) var parameters: [Parameter] = []
     /// Whether the whole value was read as a type and parameters.
@@ -15,7 +15,7 @@ struct DispositionReading {
         let value: Range<Int>
         let isQuoted: Bool
         let fault: Fault?
-        /// The range to which a finding about the fault refers.
+        /// The range that a finding about the fault marks.
         let mark: Range<Int>
         /// The range of the value with quotes other than ASCII double quotes; `nil` if there are none.
         var foreignQuotes: Range<Int>?
@@ -30,6 +30,8 @@ struct DispositionReading {
         case comma, noSemicolon
     }
 
+    /// Reads the value of a field.
+    ///
     /// - Parameters:
     ///   - bytes: The bytes of a header.
     ///   - range: The range of the field's value, including folded lines.
@@ -116,8 +118,8 @@ struct DispositionReading {
         return Parameter(name: name, value: value, isQuoted: true, fault: fault, mark: mark ?? value)
     }
 
-    /// The index of the semicolon before which a quoted value lacks its closing quote: the next quote belongs to
-    /// another parameter that has both its quotes.
+    /// The index of the semicolon after a quoted value that lacks its closing quote; `nil` if the quote is there. A
+    /// quote is missing if the next quote begins the value of another parameter.
     ///
     /// - Parameter name: The name of the parameter. A header has each parameter only once.
     private static func missingQuote(in bytes: [UInt8], from start: Int, end: Int, of name: String) -> Int? {
@@ -135,7 +137,7 @@ struct DispositionReading {
         return semicolon
     }
 
-    /// The end of a value: a semicolon before another parameter, or the last of the bytes.
+    /// The index at which a value ends: the separator before another parameter, or the end of the bytes.
     private static func valueEnd(in bytes: [UInt8], from start: Int, end: Int) -> Int {
         let isQuoted = start < end && bytes[start] == .quote
         var index = isQuoted ? start + 1 : start

@@ -29,12 +29,12 @@ struct HeaderLines {
         case limit
     }
 
-    /// The maximum size of a header, in bytes, which is larger than any server's limit.
+    /// The maximum size of a header, in bytes: larger than any server's limit.
     static let maximumBytes = 24 << 10
     /// The maximum size of a broken header line, such as a line without its colon, in bytes.
     private static let maximumOtherBytes = 512
 
-    /// - Returns: `nil` if the buffer ends before the header does.
+    /// Reads the lines of a header. `nil` if the buffer ends before the header does.
     init?(in buffer: BodyBuffer, from start: Int, format: DelimiterFormat, partIndex: Int) {
         var index = start
         while true {
@@ -128,9 +128,8 @@ struct HeaderLines {
         findings.append(finding)
     }
 
-    /// Adds a finding about a line that has only blanks, which should be an empty line.
-    ///
-    /// - Returns: The index of the next line; `nil` if the line has other bytes.
+    /// Adds a finding about a line that has only blanks and should be empty. Returns the index of the next line; `nil`
+    /// if the line has other bytes.
     private mutating func noteBlanks(
         at index: Int, _ buffer: BodyBuffer, _ format: DelimiterFormat, _ partIndex: Int
     ) -> Int? {
@@ -208,8 +207,8 @@ extension BodyBuffer {
     /// Whether a field begins at an index, with the prefix `Content-` or `X-` of fields in parts.
     fileprivate func beginsPartField(at index: Int) -> Bool { holds("content-", at: index) || holds("x-", at: index) }
 
-    /// Whether a blank line or another delimiter follows a delimiter before any header, even a malformed one. `false`
-    /// if the body ends earlier.
+    /// Whether no header follows a delimiter, not even a malformed one: a blank line or another delimiter comes first.
+    /// `false` if the body ends earlier.
     func holdsNoHeader(at start: Int, of format: DelimiterFormat) -> Bool {
         var index = start
         for number in 0..<Self.maximumLines {
@@ -248,8 +247,8 @@ extension BodyBuffer {
         }
     }
 
-    /// Whether a third of a name is found at most two bytes from its place. With two wrong bytes, one third is still
-    /// intact. A full comparison would take a hundred times as long.
+    /// Whether a third of a name is near its place. If at most two bytes of a name are wrong, one third is intact. This
+    /// test is a hundred times faster than a full comparison.
     private func holdsPiece(of name: [UInt8], near index: Int) -> Bool {
         let length = name.count / 3
         countSteps(15)

@@ -60,8 +60,8 @@ struct HeaderReading {
             filename = header.filename
             contentType = header.contentType
             fields = header.fields
-            // All receivers agree on .NET's repetition of the filename, unless one of the two is an encoded word (RFC
-            // 2047).
+            // .NET sends the filename twice, as `filename` and `filename*`. Receivers agree on the name, unless one is
+            // an encoded word.
             let plain = disposition?.parameter("filename").map { fixed.bytes[$0.value] }
             let isRepeated = plain.map { !$0.starts(with: "=?".utf8) } ?? false
             findings += header.warnings.filter {
@@ -149,7 +149,7 @@ extension DispositionReading {
 }
 
 extension DispositionReading.Parameter {
-    /// Finds single or typographic quotes around a value, which every receiver reads as part of the value.
+    /// Finds single or typographic quotes around a value. Every receiver reads them as part of the value.
     fileprivate func quotesInName(in text: HeaderText, _ partIndex: Int) -> Finding? {
         foreignQuotes.map { range in
             Finding(
@@ -175,9 +175,7 @@ struct HeaderFixer {
         self.partIndex = partIndex
     }
 
-    /// Fixes problems until the header can be parsed.
-    ///
-    /// - Returns: `nil` if the header cannot be parsed to its end.
+    /// Fixes problems until the header can be parsed. Returns `nil` if it cannot be parsed to its end.
     mutating func read() -> PartHeader? {
         for _ in 0..<Self.maximumSteps {
             do throws(FormProblem) {
@@ -240,7 +238,7 @@ struct HeaderFixer {
             let second = text.fields.first(where: { $0.line == index }), second.line > first.line
         else { return note(problem) }
         let areEqual = text.text(first.value).utf8.isEqualIgnoringCase(text.text(second.value).utf8)
-        // The edit removes the line break before the line, because these bytes lack the line break of the last line.
+        // The range includes the line break before the line, because the last line of the header has none here.
         let line = (second.line - 2)..<second.value.upperBound
         findings.append(
             Finding(

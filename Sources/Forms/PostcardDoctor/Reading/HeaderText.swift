@@ -8,7 +8,7 @@ struct HeaderText {
     private(set) var bytes: [UInt8] = []
     /// The offset of each byte in the body, and finally the offset of the header's end.
     private var places: [Int64] = []
-    /// The offset of the header in the body, which stays the same if bytes are removed from the header.
+    /// The offset of the header in the body. It stays the same if bytes are removed from the header.
     let start: Int64
 
     init(_ lines: HeaderLines, in buffer: BodyBuffer) {
@@ -38,9 +38,7 @@ struct HeaderText {
         places.replaceSubrange(range, with: repeatElement(place, count: replacement.count))
     }
 
-    /// Inserts separators into long sequences of combining marks.
-    ///
-    /// - Returns: `false` if no sequence is too long.
+    /// Inserts separators into long sequences of combining marks. Returns `false` if no sequence is too long.
     mutating func separateCombiningMarks() -> Bool {
         countSteps(bytes.count)
         let excesses = CombiningMarks.excesses(in: bytes)

@@ -35,6 +35,8 @@ struct HiddenParts: Sendable {
         }
     }
 
+    /// Prepares a search in a form.
+    ///
     /// - Parameter lineBreak: The line break of the form, in addition to CRLF.
     init(boundary: [UInt8], delimiter: [UInt8], lineBreak: LineBreak) {
         self.lineBreak = lineBreak
@@ -85,8 +87,8 @@ struct HiddenParts: Sendable {
         return found.sorted { $0.start < $1.start }
     }
 
-    /// The start of the Content-Disposition, even a misspelled one, whose type is at an index. It begins a line, or
-    /// follows the boundary on a delimiter's line.
+    /// The start of the Content-Disposition whose type is at an index. The field may be misspelled. It begins a line,
+    /// or follows the boundary on a delimiter's line.
     private func dispositionStart(before index: Int, in buffer: BodyBuffer) -> Int? {
         guard buffer.holds("form-data", at: index - 1) else { return nil }
         var end = index - 1
@@ -141,9 +143,9 @@ struct HiddenParts: Sendable {
         }
     }
 
-    /// The line around the core of the boundary at an index, if it differs from a delimiter only in dashes and blanks,
-    /// or ends with a delimiter. `next` is the index of the following line, or of the line after a blank one.
-    /// `isFollowed` says whether a part seems to begin at `next`.
+    /// The line around the boundary at an index, if the line has other dashes or blanks than a delimiter, or other text
+    /// before a delimiter. `next` is the index of the following line, or of the line after a blank one. `isFollowed`
+    /// says whether a part seems to begin at `next`.
     private func nearDelimiter(at index: Int, in buffer: BodyBuffer) -> (start: Int, next: Int, isFollowed: Bool)? {
         let coreEnd = index + core.count
         var end = coreEnd
@@ -161,8 +163,8 @@ struct HiddenParts: Sendable {
         return buffer.holds(delimiter, at: whole) ? (whole, next, isFollowed) : nil
     }
 
-    /// Whether a part begins after a line, perhaps with mistakes: a header, or a blank line without a delimiter after
-    /// it.
+    /// The start of the next line that is not blank, and whether a part seems to begin there: with a header or after a
+    /// blank line, and not with a delimiter.
     private func part(behind end: Int, in buffer: BodyBuffer) -> (next: Int, Bool) {
         var next = end + (buffer.lineBreak(at: end)?.length ?? 0)
         let blank = buffer.lineBreak(at: next)

@@ -19,7 +19,7 @@ struct RequestHead: Sendable {
     private(set) var fields: [Field] = []
     private(set) var findings: [Finding] = []
 
-    /// The index of the blank line, before which a field may be inserted.
+    /// The index of the blank line. New fields are inserted there.
     private(set) var end = 0
 
     /// The size of the head in bytes, including the blank line.
@@ -63,6 +63,8 @@ struct RequestHead: Sendable {
         return nil
     }
 
+    /// Parses a head.
+    ///
     /// - Parameter bytes: The head with its blank line.
     /// - Throws: ``Finding/Refusal`` if the bytes are not the head of a request at all.
     init(_ bytes: [UInt8]) throws(Finding.Refusal) {
@@ -91,7 +93,7 @@ struct RequestHead: Sendable {
         noteContentTypes()
     }
 
-    /// Adds findings about the target and fields for which receivers refuse the request at once.
+    /// Adds findings about the target and fields that make receivers refuse the request at once.
     private mutating func noteFields(_ bytes: [UInt8]) {
         let target = bytes.drop { $0 != .space }.dropFirst().prefix { $0 != .space }
         if let fault = RequestFieldGrammar.fault(ofTarget: target) {

@@ -2,7 +2,7 @@
 enum FieldName {
     /// Splits a name into its keys, the outermost first. `[]` is an empty key.
     ///
-    /// A name is a key followed by keys in square brackets. Receivers read other uses of brackets differently, such as
+    /// A name is a key followed by keys in square brackets. Receivers disagree about other uses of brackets, such as
     /// `a[b` or `a[b]c`. Here such a name is a single key.
     ///
     /// - Parameter maximum: The maximum number of keys.

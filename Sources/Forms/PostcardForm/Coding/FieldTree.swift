@@ -81,7 +81,7 @@ struct FieldTree {
         }
     }
 
-    /// The place in the tree of a key below another place.
+    /// The place of a key that is nested directly in another place.
     func place(of key: String, in place: Place) -> Place {
         guard case .node(let index) = place, let child = nodes[index].children[key] else { return .absent }
         return .node(child)
@@ -111,7 +111,7 @@ struct FieldTree {
         case elements([Element])
         /// A nested field has a key that is not an index.
         case key(String)
-        /// There are fields such as `pets[][name]`, whose element is unknown.
+        /// Fields such as `pets[][name]` do not show to which element of the list they belong.
         case unassignable
         case contradiction
     }

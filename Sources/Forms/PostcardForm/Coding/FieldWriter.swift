@@ -20,6 +20,8 @@ struct FieldWriter {
         }
     }
 
+    /// Writes a value as one part, or as several parts with nested names.
+    ///
     /// - Parameter depth: The number of keys in the name.
     private mutating func write(_ value: EncodedValue, named name: String, depth: Int) throws(FormEncodingError) {
         if depth > options.maximumDepth { throw .tooDeep(at: path, maximum: options.maximumDepth) }

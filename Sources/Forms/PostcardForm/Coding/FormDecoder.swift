@@ -165,6 +165,8 @@ public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
         self.underlyingError = underlyingError
     }
 
+    /// Makes the error for a part.
+    ///
     /// - Parameters:
     ///   - code: The kind of the error.
     ///   - part: The part that cannot be read.
@@ -188,8 +190,7 @@ public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
 }
 
 extension FormDecodingError {
-    /// Makes the error for a `DecodingError`. The underlying error is a `FormDecodingError`, or of a type's own
-    /// decoding.
+    /// Converts a `DecodingError`. If its underlying error is a `FormDecodingError`, that error is used.
     init(_ error: DecodingError, in fields: FieldTree) {
         let context = error.context
         if let error = context?.underlyingError as? FormDecodingError {
@@ -255,7 +256,7 @@ extension DecodingError {
         }
     }
 
-    /// Makes a `DecodingError`, which types with their own decoding may expect, from an error about a field.
+    /// Converts an error about a field to a `DecodingError`, which a type's own decoding may expect.
     init(_ error: FormDecodingError, type: any Any.Type, codingPath: [any CodingKey]) {
         let context = Context(codingPath: codingPath, debugDescription: error.message, underlyingError: error)
         switch error.code {

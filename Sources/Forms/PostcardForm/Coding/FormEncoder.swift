@@ -170,6 +170,8 @@ public struct FormEncodingError: PostcardError, CustomDebugStringConvertible {
     /// The underlying error from the value's own encoding; `nil` if there is none.
     public let underlyingError: (any Error)?
 
+    /// Makes the error for a field.
+    ///
     /// - Parameters:
     ///   - wrong: The fault, as the end of a sentence that begins with the field's name.
     ///   - advice: What to do.

@@ -17,8 +17,8 @@ public struct FormFile: Sendable, Hashable {
     /// The filename to send, or the received filename. A received filename is untrusted: never use it as a path.
     public var filename: String
 
-    /// The media type. If it is `nil`, the type of a file to send is detected from its filename extension or first
-    /// bytes; a received file has no valid type. A sender may claim any type.
+    /// The media type. `nil` for a file to send: its type is detected from the filename extension or the first bytes.
+    /// `nil` for a received file: its type is not valid. A sender may claim any type.
     public var contentType: MediaType?
 
     /// The file's bytes, in memory or on disk.

@@ -214,7 +214,7 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
     var count: Int? { elements.count }
     var isAtEnd: Bool { currentIndex == elements.count }
 
-    /// Whether the current element is `nil`, in which case the decoder moves to the next.
+    /// Whether the current element is `nil`. If so, moves to the next element.
     mutating func decodeNil() throws -> Bool {
         let isNil = try current().decodeNil()
         if isNil { currentIndex += 1 }

@@ -228,8 +228,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     }
 }
 
-/// The encoded content of a value. Fields are named later, because the names in a list depend on whether all elements
-/// are texts.
+/// The encoded content of a value. Fields are named later, because names in a list depend on all its elements.
 final class EncodedValue {
     private(set) var content = Content.nothing
 

@@ -9,6 +9,8 @@ package struct DamagedStart: Sendable {
     /// The number of bytes to examine at the start of a file.
     package static let bytesCount = 256
 
+    /// Begins to read a file.
+    ///
     /// - Parameters:
     ///   - contentType: The declared media type; `nil` if there is none.
     ///   - filename: The part's filename; `nil` if there is none.
@@ -137,7 +139,7 @@ extension DamagedStart {
         return FileDamage(.lineBreakBefore, length: count)
     }
 
-    /// The damage to the signature of a PNG, whose high byte, CRLF and LF reveal conversions (PNG 3rd edition §5.2).
+    /// The damage to the signature of a PNG. Its high byte, CRLF and LF reveal conversions (PNG 3rd edition §5.2).
     private var png: FileDamage? {
         let breaks =
             [
@@ -159,7 +161,7 @@ extension DamagedStart {
         }
     }
 
-    /// The damage to the header of a WebP, whose size may contain an LF.
+    /// The damage to the header of a WebP. The size in it may contain an LF.
     private var webP: FileDamage? {
         guard begins("RIFF"), begins("WEBP", at: 9),
             let place = bytes[4..<9].firstRange(of: [.carriageReturn, .lineFeed])?.lowerBound
@@ -167,7 +169,7 @@ extension DamagedStart {
         return FileDamage(.addedCarriageReturns, at: Int64(place), length: 2)
     }
 
-    /// The damage to the start of a JPEG, which has at least three high bytes.
+    /// The damage to the start of a JPEG. An intact start has at least three high bytes.
     private var jpeg: FileDamage? {
         let names = ["JFIF\0", "Exif\0"].map { Array($0.utf8) }
         let isNamed = names.contains { bytes.prefix(32).firstRange(of: $0) != nil }

@@ -78,7 +78,7 @@ extension FormProblem.Code {
         advice: "Announce the type that the bytes have, or convert them.",
         swift: #"photo.jpegData(compressionQuality: 0.9)  // or announce image/heic"#)
 
-    /// A file ends before the end that its format marks.
+    /// A file is cut off before its end.
     public static let truncatedPicture = Self(
         "truncated-picture", severity: .warning, .parts, "A file is cut off",
         cause: "The file's format has an end, and the bytes stop before it. Of a picture a part appears, or nothing. A "

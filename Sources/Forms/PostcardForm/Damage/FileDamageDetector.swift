@@ -24,6 +24,8 @@ package struct FileDamageDetector: Sendable {
     /// The number of first bytes that show the format.
     private static let beginningBytes = 48
 
+    /// Begins to read a file.
+    ///
     /// - Parameters:
     ///   - contentType: The declared media type; `nil` if there is none.
     ///   - filename: The part's filename; `nil` if there is none.
@@ -137,7 +139,7 @@ extension FileDamageDetector {
 // MARK: - Text
 
 extension FileDamageDetector {
-    /// The comment of a PDF with bytes outside of ASCII, which marks the file as binary (ISO 32000-1 §7.5.2).
+    /// The comment that marks a PDF as binary by bytes outside of ASCII (ISO 32000-1 §7.5.2).
     private var comment: String {
         let line = start.bytes.drop { $0 != .lineFeed && $0 != .carriageReturn }.drop { $0 < 0x20 }
         guard begins(as: .pdf), line.first == .percent else { return "" }

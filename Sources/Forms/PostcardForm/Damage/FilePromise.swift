@@ -1,7 +1,7 @@
 import PostcardFoundation
 import PostcardPictureFormats
 
-/// The format that the Content-Type or filename promises, which limits the bytes of the file.
+/// The format that the Content-Type or filename of a file promises.
 enum FilePromise: Sendable, Equatable {
     case binary(FileFormat)
     /// Any text, such as the base64 of a picture.
@@ -11,6 +11,8 @@ enum FilePromise: Sendable, Equatable {
     /// The promised format; `nil` if the file may be a text.
     var format: FileFormat? { if case .binary(let format) = self { format } else { nil } }
 
+    /// Finds the promised format.
+    ///
     /// - Parameters:
     ///   - contentType: The declared media type, with or without parameters.
     ///   - filename: The filename, with or without a path.
@@ -68,7 +70,7 @@ enum FileFormat: Sendable, Equatable {
     /// Another binary format.
     case other
 
-    /// - Returns: `nil` if the media type may be that of a text.
+    /// The format of a media type. `nil` if the type may be that of a text.
     init?(_ essence: String) {
         switch MediaFormat.canonical(essence) {
         case "image/jpeg": self = .jpeg
@@ -95,7 +97,7 @@ enum FileFormat: Sendable, Equatable {
             || type == "application/vnd.android.package-archive"
     }
 
-    /// - Returns: `nil` if the suffix is not an archive's.
+    /// The format of a filename extension. `nil` if the extension is not that of an archive.
     fileprivate init?(archiveSuffix suffix: String) {
         guard Self.archives.contains(suffix) else { return nil }
         self = .zip
@@ -106,8 +108,9 @@ enum FileFormat: Sendable, Equatable {
         "apk", "ipa", "epub", "xpi", "kmz", "cbz", "usdz", "3mf", "whl", "pages", "numbers",
     ]
 
+    /// The format that the first bytes show. `nil` if they belong to no known format.
+    ///
     /// - Parameter start: The first bytes of a file.
-    /// - Returns: `nil` if the bytes belong to no known format.
     init?(firstBytes start: [UInt8]) {
         switch FileSignature.mediaType(of: Array(start.prefix(FileSignature.bytesCount))) {
         case "image/jpeg"?: self = .jpeg

@@ -9,7 +9,7 @@ struct TextTally: Sendable {
     private(set) var firstCharacter: Int64?
     /// The number of control characters that do not occur in texts.
     private(set) var controls = 0
-    /// The numbers of `?`, and of `>` and `@`, the characters next to it in ASCII.
+    /// The number of `?`. For comparison, `neighbors` counts `>` and `@`, the characters next to it in ASCII.
     private(set) var questionMarks = 0, neighbors = 0
     private(set) var firstQuestionMark: Int64?
 
@@ -78,6 +78,8 @@ struct LineBreakTally: Sendable {
     /// Whether all control bytes occurred, which excludes a repeated pattern.
     var isVaried: Bool { kinds == .max }
 
+    /// Counts the line breaks in the next bytes.
+    ///
     /// - Parameter isData: Whether the bytes are compressed data.
     mutating func read(_ bytes: UnsafeRawBufferPointer, isData: Bool) {
         var index = 0
@@ -136,9 +138,9 @@ struct LineBreakTally: Sendable {
         return otherPairs >= 12 && otherPairs * 64 <= loneLineFeeds
     }
 
-    /// Whether this many CRs before LFs may have been removed.
+    /// Whether it is plausible that this many CRs before LFs were removed.
     ///
-    /// - Parameter lineFeeds: The number of LFs without CR in the bytes from which CRs were removed.
+    /// - Parameter lineFeeds: The number of LFs without CR in the damaged bytes.
     func mayLack(_ count: Int64, before lineFeeds: Int) -> Bool {
         guard pairs == 0, count <= lineFeeds else { return false }
         let count = Double(count)

@@ -10,11 +10,13 @@ package struct EncodedPartHeader {
 
     var bytes: Data { Data(text) }
 
+    /// Writes the header of a part.
+    ///
     /// - Parameters:
     ///   - part: The part.
     ///   - contentType: The part's media type, if it has one.
     ///   - boundary: The form's boundary.
-    ///   - isFirst: Whether the part is the first, whose delimiter has no line break before it.
+    ///   - isFirst: Whether the part is the first. Its delimiter then has no line break before it.
     init(of part: FormPart, contentType: MediaType?, boundary: Boundary, isFirst: Bool) {
         // Enough for most headers, so that the array rarely grows.
         text.reserveCapacity(256)
@@ -30,7 +32,7 @@ package struct EncodedPartHeader {
         append("\r\n")
     }
 
-    /// The lines of a header that browsers cannot write.
+    /// Writes the lines of a header in ways that browsers cannot.
     ///
     /// - Parameters:
     ///   - disposition: The type in `Content-Disposition`; `nil` if the part has no such field.

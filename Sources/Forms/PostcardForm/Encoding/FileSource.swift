@@ -3,7 +3,7 @@ import PostcardCLibrary
 import PostcardFoundation
 import SystemPackage
 
-/// The bytes of a file to send, and the state of the file when the layout was made, which reveals later changes.
+/// The bytes of a file to send. The state of the file when the layout was made reveals later changes.
 struct FileSource: Sendable {
     let path: String
     private(set) var partIndex: Int
@@ -12,7 +12,7 @@ struct FileSource: Sendable {
     /// The open file, if it can be opened only once.
     private let held: OpenFile?
 
-    /// The owner of a temporary file, which is removed after its last use.
+    /// The owner of a temporary file. The file is removed after its last use.
     private var owner: OwnedFile?
 
     /// The offset in the file of the first byte to send.
@@ -21,7 +21,7 @@ struct FileSource: Sendable {
     /// The number of bytes to send.
     let length: Int64
 
-    /// The first bytes of the file, from which the media type may be detected.
+    /// The first bytes of the file, for detecting its media type.
     let firstBytes: [UInt8]
 
     /// The bytes that are overwritten while the file is read.

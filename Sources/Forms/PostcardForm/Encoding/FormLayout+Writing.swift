@@ -57,9 +57,8 @@ extension FormLayout {
 }
 
 extension FormReader {
-    /// Reads the next available bytes of the body into a buffer, and writes them to a file.
-    ///
-    /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
+    /// Reads the next available bytes of the body into a buffer, and writes them to a file. Returns their number, which
+    /// is 0 at the end of the body, and while ``needsPreparation`` is `true`.
     fileprivate func write(to descriptor: FileDescriptor, through buffer: inout [UInt8]) throws -> Int {
         try buffer.withUnsafeMutableBytes { buffer in
             let count = try read(into: buffer)
@@ -107,7 +106,7 @@ extension FormLayout {
         self.init(segments, parts: parts.map(\.part), contentType: contentType, contentLength: length)
     }
 
-    /// The maximum number of bytes between two contents, which are held in memory.
+    /// The maximum number of bytes between two contents. These bytes are held in memory.
     private static let maximumFramingBytes: Int64 = 1 << 20
 }
 

@@ -25,7 +25,7 @@ public struct FormLayout: Sendable {
     /// Whether the bytes can be read more than once, which is `false` if a stream can be read only once.
     public let isReplayable: Bool
 
-    /// Whether a part is a stream, whose next bytes may not be available yet.
+    /// Whether a part is a stream. The next bytes of a stream may not be available yet.
     package var hasStreams: Bool {
         segments.contains { if case .stream = $0.source { true } else { false } }
     }
@@ -44,8 +44,8 @@ public struct FormLayout: Sendable {
         let length: Int64?
         let source: Source
 
-        /// The source of a segment's bytes: `framing` for delimiters and headers, or the content of the part with that
-        /// index.
+        /// The source of a segment's bytes. `framing` has delimiters and headers; all others have the content of a
+        /// part.
         enum Source: Sendable {
             case framing(Data)
             case memory(Data, partIndex: Int)
@@ -53,7 +53,7 @@ public struct FormLayout: Sendable {
             case stream(FormStream, partIndex: Int)
         }
 
-        /// The index of the part to whose content the segment belongs; `nil` for delimiters and headers.
+        /// The index of the part with this content; `nil` for delimiters and headers.
         var partIndex: Int? {
             switch source {
             case .framing: nil
@@ -106,7 +106,7 @@ extension FormLayout {
     /// Whether the layout is a slice of the body.
     package var isSlice: Bool { range != nil }
 
-    /// Whether the layout and the whole body have the same last byte.
+    /// Whether the layout ends at the end of the whole body.
     package var reachesEnd: Bool { range.map { $0.upperBound == wholeLength } ?? true }
 
     /// The length of the whole body; `nil` if it has a stream of unknown length.
@@ -128,7 +128,7 @@ extension FormLayout {
     /// the slice count from its first byte.
     ///
     /// - Parameters:
-    ///   - range: The range of bytes in the body, which must have a known length and must not be a slice.
+    ///   - range: The range of bytes in the body. The body must have a known length, and must not be a slice itself.
     ///   - contentType: The value of `Content-Type`. Defaults to the value of the whole body.
     package func slice(_ range: Range<Int64>, contentType: String? = nil) -> FormLayout {
         var slice = self
@@ -138,9 +138,7 @@ extension FormLayout {
         return slice
     }
 
-    /// A copy of the body whose last part has the content of another body's part.
-    ///
-    /// - Returns: `nil` if there is no such part.
+    /// A copy of the body with another body's content in its last part; `nil` if there is no such part.
     package func withLastContent(from other: FormLayout, part index: Int) -> FormLayout? {
         let last = parts.count - 1
         guard let place = segments.lastIndex(where: { $0.partIndex == last }),
@@ -168,8 +166,8 @@ extension FormLayout {
             moved, parts: parts.dropLast() + [described], contentType: contentType, contentLength: length)
     }
 
-    /// Passes a file that has exactly the bytes of the body to a closure, so that it can be cloned instead of copied.
-    /// Only the unchanged file of a presigned PUT is such a file.
+    /// If the whole body is one unchanged file, as in a presigned PUT, passes the file to a closure. The closure can
+    /// then clone the file instead of copying it.
     ///
     /// - Parameter use: Receives the file, open for reading.
     /// - Returns: The result of `use`; `nil` if there is no such file.
@@ -328,7 +326,7 @@ extension FormLayout {
             offset = end
         }
 
-        /// Whether a content contains the delimiter, which may begin with the line break before the content.
+        /// Whether a content contains the delimiter. The delimiter may begin with the line break before the content.
         private func holdsDelimiter(_ bytes: Data) -> Bool {
             bytes.withUnsafeBytes { content in
                 delimiter.isPrefixedWithoutLineBreak(content) || delimiter.firstIndex(in: content) != nil

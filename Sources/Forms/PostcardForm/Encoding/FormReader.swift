@@ -16,7 +16,7 @@ public final class FormReader {
     /// The offset of the next byte, counted from the start of the body.
     public var position: Int64 { place - start }
 
-    /// The range of each part's content in the body, up to the part that is being read, whose range may still grow.
+    /// The range of each part's content in the body, up to the part that is being read. The last range may still grow.
     ///
     /// If reading began at an offset, the parts before the offset are included.
     public var contentRanges: [Range<Int64>] {
@@ -171,7 +171,7 @@ public final class FormReader {
         return filled
     }
 
-    /// Reads from the current source, and leaves it at its end.
+    /// Reads from the current source. Leaves the source once all its bytes were read.
     private func readCurrent(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         switch current {
         case .none:
@@ -214,7 +214,7 @@ public final class FormReader {
 
     private static let pageLength = 4096
 
-    /// The number of bytes to read, which ends at a page of the file if one is near.
+    /// The number of bytes to read, reduced so that reading ends at a page of the file if possible.
     private static func alignedCount(_ count: Int64, at offset: Int64) -> Int64 {
         let aligned = (offset + count) / Int64(pageLength) * Int64(pageLength) - offset
         return aligned > 0 ? aligned : count

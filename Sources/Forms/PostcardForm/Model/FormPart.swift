@@ -36,7 +36,7 @@ public struct FormPart: Sendable {
     /// ``MultipartForm/withPreparedParts(within:_:)``, because ``MultipartForm/layout()`` throws for unprepared parts.
     public var preparation: (any FormPreparation)?
 
-    /// The owner of the content's file, which removes the file with the part's last copy.
+    /// The owner of the content's file. It removes the file when the last copy of the part is gone.
     package var ownedFile: OwnedFile?
 
     /// Header lines to send instead of the other properties, each with its line break. Used for parts that browsers
@@ -138,7 +138,7 @@ public struct FormStream: Sendable {
         source.open()
     }
 
-    /// The source of a stream's bytes, which remembers whether a stream for a single reading was opened.
+    /// The source of a stream's bytes. It remembers whether a stream for a single reading was already opened.
     private final class Source: Sendable {
         private let isReplayable: Bool
         private let wasOpened = Atomic(false)

@@ -11,8 +11,8 @@ public protocol FormPreparation: Sendable, Hashable {
     /// limit than expected, the form is prepared and sent again.
     var followsServerLimit: Bool { get }
 
-    /// The data from which a ``PickedItemFinder`` makes the preparation again in a later run of the app, for queued
-    /// forms with picked items. Defaults to `nil`: a later run cannot complete such a form.
+    /// Data that lets a ``PickedItemFinder`` make the preparation again in a later run of the app, for queued forms
+    /// with picked items. Defaults to `nil`: a later run cannot complete such a form.
     var record: Data? { get }
 
     /// Prepares parts.
@@ -21,8 +21,8 @@ public protocol FormPreparation: Sendable, Hashable {
     ///   - parts: The parts, in the order of the form.
     ///   - context: The facts about the rest of the form and about the server.
     /// - Returns: The prepared parts, in the same number and order.
-    /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled. When a
-    ///   refused form is prepared again, the upload fails with the refusal, and the error becomes its underlying error.
+    /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled. If preparing
+    ///   a refused form again throws, the upload fails with the refusal. The thrown error is its underlying error.
     func prepare(_ parts: [FormPart], in context: FormPreparationContext) async throws -> [FormPart]
 }
 
@@ -45,7 +45,7 @@ public struct FormPreparationContext: Sendable {
     /// The known limits of the server.
     public let limits: FormSizeLimits
 
-    /// The folder for new files, which is removed after the upload.
+    /// The folder for new files. It is removed after the upload.
     public let folder: URL
 
     /// Makes a context, for tests of a preparation.
@@ -93,7 +93,7 @@ public struct FormSizeLimits: Sendable, Hashable {
         Self.smaller(maximumBytesByName[name], maximumFileBytes)
     }
 
-    /// The smaller limits of two sets, which satisfy both.
+    /// The smaller one of each two limits, so that a form within the result is within both sets.
     package func lowered(by other: FormSizeLimits) -> FormSizeLimits {
         FormSizeLimits(
             maximumBodyBytes: Self.smaller(maximumBodyBytes, other.maximumBodyBytes),

@@ -12,13 +12,13 @@ public import PostcardFoundation
 ///
 /// A queue records the picked items before it copies them. If the app ends too early, its next run copies the rest.
 public protocol PickedItem: Sendable {
-    /// The data from which a ``PickedItemFinder`` finds the item in a later run of the app; `nil` if the item cannot be
-    /// found again.
+    /// Data that lets a ``PickedItemFinder`` find the item in a later run of the app; `nil` if the item cannot be found
+    /// again.
     var record: Data? { get }
 
     /// Copies the item, and downloads it first if it is not on the device.
     ///
-    /// - Parameter folder: The folder for the copy, which belongs to the caller.
+    /// - Parameter folder: The folder for the copy. The caller owns the folder.
     /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled or the system
     ///   suspends the app.
     func copy(to folder: URL) async throws -> PickedCopy

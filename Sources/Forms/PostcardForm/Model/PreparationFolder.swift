@@ -65,7 +65,7 @@ package struct PreparationFolder: Sendable {
     }
     #endif
 
-    /// The folder for files that parts own, which exists while this process runs.
+    /// The folder for files that parts own. It exists while this process runs.
     private static let ofProcess = Mutex<PreparationFolder?>(nil)
 
     /// The folder for files that parts own. If this process is killed, the next process removes the files.
@@ -162,7 +162,6 @@ extension FormPart {
     ///
     /// - Parameter folder: The folder that the caller chose; the permissions of an existing one are not changed.
     ///   Defaults to ``temporaryFolder``, which must belong to this user.
-    /// - Returns: The folder.
     package static func makeFolder(_ folder: URL? = nil) throws -> URL {
         let made = folder ?? temporaryFolder
         if !FileManager.default.fileExists(atPath: made.path) {

@@ -112,8 +112,8 @@ extension PresignedForm: Codable {
             key: try members.decodeIfPresent(String.self, forKey: .key))
     }
 
-    /// Encodes all that boto3's `generate_presigned_post` returns and the method, and if they are known, the key and
-    /// the time at which the form expires, in ISO 8601.
+    /// Encodes what boto3's `generate_presigned_post` returns, and the method. The key and the expiration, in ISO 8601,
+    /// are added if they are known.
     public func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(url, forKey: .url)

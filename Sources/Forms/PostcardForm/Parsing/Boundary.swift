@@ -75,7 +75,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
 /// A boundary contains no CR, so every CR may begin a delimiter but never continue one. After a failed match, the
 /// search therefore never has to go back.
 struct Delimiter: Sendable {
-    /// The delimiter and one more dash: the longest sequence that may turn out to be content after it was read.
+    /// The delimiter and one more dash. The parser holds at most these bytes before they turn out to be content.
     let heldBytes: [UInt8]
 
     let boundary: String
@@ -89,8 +89,8 @@ struct Delimiter: Sendable {
 
     var count: Int { heldBytes.count - 1 }
 
-    /// Whether the content begins with two dashes and the boundary, which would be a delimiter after the header's line
-    /// break.
+    /// Whether the content begins with two dashes and the boundary. After the header's line break, they are a
+    /// delimiter.
     func isPrefixedWithoutLineBreak(_ content: UnsafeRawBufferPointer) -> Bool {
         content.starts(with: bytes.dropFirst(2))
     }
@@ -201,8 +201,8 @@ private struct Probe {
         return found.x | found.y != 0
     }
 
-    /// One byte for each of sixteen positions, which is zero if no delimiter begins there. The bytes are combined into
-    /// words, because the standard library reads a mask slowly, lane by lane.
+    /// One byte for each of sixteen positions: zero if no delimiter begins there. The bytes are combined into words,
+    /// because the standard library reads a mask slowly, lane by lane.
     @inline(__always)
     private func fits(at place: UnsafeRawPointer) -> SIMD2<UInt64> {
         let isFirst = place.loadUnaligned(as: SIMD16<UInt8>.self) .== firstBytes

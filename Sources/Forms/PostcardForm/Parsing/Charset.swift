@@ -54,8 +54,8 @@ package struct CharsetDecoder: ~Copyable {
 
     package init() {}
 
-    /// The text of a field. UTF-8 is tried first, because senders name wrong charsets, unless texts in the named
-    /// charset may look like UTF-8. Other bytes are read in the named charset.
+    /// The text of a field. UTF-8 is tried before the named charset, because senders often name a wrong one. Charsets
+    /// whose texts may look like UTF-8 are tried first.
     ///
     /// - Parameters:
     ///   - charset: The charset that the part names, or else the form; `nil` if it is unknown.
@@ -69,7 +69,7 @@ package struct CharsetDecoder: ~Copyable {
             ?? charset.flatMap { decode(bytes, from: $0, repairing: repairing) }
     }
 
-    /// - Returns: `nil` if the platform does not know the charset, or for faulty bytes without `repairing`.
+    /// Decodes bytes in a charset. `nil` if the platform does not know it, or for faulty bytes without `repairing`.
     fileprivate mutating func decode(_ bytes: Data, from charset: Charset, repairing: Bool) -> String? {
         switch charset.converter {
         case "UTF-8":
@@ -154,9 +154,7 @@ extension CharsetDecoder {
         private static let replacement: [UInt8] = [0xEF, 0xBF, 0xBD]
         private static let pieceBytes = 16 << 10
 
-        /// Converts as many bytes as fit into a piece of output.
-        ///
-        /// - Returns: The error that stopped the conversion; `nil` if all bytes were converted.
+        /// Converts as many bytes as fit into a piece of output. Returns the error that stopped the conversion.
         private func step(
             _ next: inout UnsafeMutablePointer<CChar>?, _ left: inout Int, appendingTo text: inout [UInt8]
         ) -> Int32? {

@@ -7,6 +7,8 @@ package struct ContentDisposition {
     let filename: String?
     private(set) var warnings: [FormProblem] = []
 
+    /// Reads the field of a part.
+    ///
     /// - Parameter fieldName: The name of the outer part, if this part is in a `multipart/mixed`.
     init(
         _ field: HeaderField, in header: Span<UInt8>, headerOffset: Int64, partIndex: Int, fieldName: String?
@@ -109,8 +111,8 @@ extension ContentDisposition {
 }
 
 extension ContentDisposition {
-    /// The unchanged parameters that name a file, each after a semicolon. If the parameters are malformed, all of them,
-    /// so that the form is refused.
+    /// The unchanged parameters that name a file, each after a semicolon. If a parameter is malformed, all of them are
+    /// returned, so that the form is refused.
     package static func fileParameters(of value: String) -> String {
         let bytes = ContiguousArray(value.utf8)
         let (header, range) = (bytes.span, 0..<bytes.count)
@@ -127,7 +129,7 @@ extension ContentDisposition {
 }
 
 extension FormProblem {
-    /// Not inlined, because the initializer is 5 % faster without code for rare cases.
+    /// The problem of a malformed parameter. Not inlined, because the initializer is 5 % faster without rare cases.
     @inline(never)
     fileprivate static func malformedParameter(
         _ fault: HeaderParameters.Fault, headerOffset: Int64, part partIndex: Int
@@ -297,8 +299,7 @@ extension Span<UInt8> {
 
 /// A parameter's value in the encoding of RFC 8187 §3.2, such as `UTF-8''caf%C3%A9.jpg`.
 enum ExtendedValue {
-    /// The decoded text; `nil` if the value is malformed, its charset is unknown, or its bytes are not text in the
-    /// charset.
+    /// The decoded text; `nil` if the value is malformed, or its bytes are not text in a known charset.
     static func decode(_ value: [UInt8]) -> String? {
         let pieces = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard pieces.count == 3 else { return nil }

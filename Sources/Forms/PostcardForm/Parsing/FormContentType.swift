@@ -2,6 +2,8 @@
 struct FormContentType {
     let boundary: String
 
+    /// Reads the boundary of a Content-Type.
+    ///
     /// - Parameters:
     ///   - value: The header field's value.
     ///   - mediaType: The media type that the value must have.
@@ -10,7 +12,7 @@ struct FormContentType {
     init(_ value: String, mediaType: StaticString = "multipart/form-data") throws(FormProblem) {
         let bytes = ContiguousArray(value.utf8)
         let header = bytes.span
-        /// The problem of a missing semicolon before the boundary, or else the other problem.
+        /// The problem of a missing semicolon before the boundary; `other` if the semicolon is there.
         func problem(_ other: FormProblem) -> FormProblem {
             guard let found = Self.separator(in: bytes) else { return other }
             let shown = bytes.count <= 200 ? " \(value.debugDescription)" : ""

@@ -24,7 +24,7 @@ public enum FormBytes: Sendable, Hashable {
         }
     }
 
-    /// The range of the first bytes.
+    /// The range of the first `length` bytes.
     func prefix(_ length: Int) -> FormBytes {
         switch self {
         case .chunk(let range): .chunk(range.prefix(length))
@@ -60,8 +60,8 @@ public struct PartHeader: Sendable {
     /// The complete and well-formed lines of the header, unfolded.
     private let bytes: ContiguousArray<UInt8>
 
-    /// The name of the file with its path, as in `trip/day1/a.jpg` from an input for folders, decoded like
-    /// ``filename``; `nil` if there is no path. The name is untrusted: never use it as a path.
+    /// The filename with its path, such as `trip/day1/a.jpg` from an input for folders; `nil` if there is no path. It
+    /// is decoded like ``filename``, and untrusted: never use it as a path.
     public var sentFilename: String? {
         guard let filename, let field = field("content-disposition") else { return nil }
         let sent = ContentDisposition.sentFilename(in: field, of: bytes.span)

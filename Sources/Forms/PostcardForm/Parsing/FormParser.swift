@@ -55,8 +55,8 @@ public struct FormParser: Sendable {
 
     /// The section of the body that is read next.
     enum State {
-        /// The bytes before the first delimiter, or a part's content. The first `matched` bytes of a delimiter were
-        /// read. Of these, the first `imagined` are the line break at the body's start or after a header, which is not
+        /// The bytes before the first delimiter, or a part's content. `matched` is the number of bytes that may begin a
+        /// delimiter. `imagined` of them are the line break at the body's start or after a header, which is not
         /// content.
         case content(matched: Int, imagined: Int)
         /// The bytes after CRLF, two dashes and the boundary.
@@ -100,8 +100,8 @@ public struct FormParser: Sendable {
         self.init(boundary: boundary, checkedLimits: limits)
     }
 
-    /// Makes a parser for a part of type `multipart/mixed`, in which old clients send several files of one field (RFC
-    /// 7578 §4.3). The files get the field's name.
+    /// Makes a parser for a part of type `multipart/mixed`. Old clients send several files of one field in such a part
+    /// (RFC 7578 §4.3). The files get the field's name.
     ///
     /// - Parameters:
     ///   - part: The header of the part whose content the new parser reads.
@@ -134,13 +134,13 @@ public struct FormParser: Sendable {
     /// The boundary that separates the parts.
     public var boundary: String { delimiter.boundary }
 
-    /// The bytes to which the ranges of ``FormBytes/held(_:)`` refer.
+    /// The bytes that the ranges of ``FormBytes/held(_:)`` refer to.
     public var heldBytes: [UInt8] { delimiter.heldBytes }
 
     /// The next event in a chunk of the body.
     ///
     /// - Parameters:
-    ///   - chunk: Any number of bytes that follow those passed before.
+    ///   - chunk: The next bytes of the body, any number of them.
     ///   - position: The number of bytes read from the chunk: 0 for a new chunk; the parser advances it.
     /// - Returns: `nil` if the whole chunk has been read. Pass the next chunk with position 0.
     /// - Throws: ``FormProblem`` if the body is malformed or exceeds a limit.
@@ -157,7 +157,7 @@ public struct FormParser: Sendable {
         }
     }
 
-    /// Not inlined, so that the closure above is inlined: reading a chunk of 1 KiB is then a tenth faster.
+    /// Fails because the body is too large. Not inlined, so that the closure above is inlined, which is a tenth faster.
     @inline(never)
     mutating func failTooLarge() -> FormProblem {
         let index = if case .header = state { Int?(partCount) } else { part?.index }

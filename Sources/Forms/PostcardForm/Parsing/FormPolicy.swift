@@ -92,9 +92,7 @@ package struct FormPolicyError: Error, Sendable, Hashable, CustomStringConvertib
 // MARK: - Reading
 
 extension FormPolicy {
-    /// The conditions in an element of the list, `{"acl": "private"}` or `["starts-with", "$key", "photos/"]`.
-    ///
-    /// - Returns: `nil` if the element has another form.
+    /// The conditions in an element such as `{"acl": "private"}` or `["eq", "$key", "cat.jpg"]`; `nil` if unknown.
     private static func conditions(_ entry: JSON) -> [Condition]? {
         if case .object(let members) = entry {
             let values = members.compactMap { member in scalar(member.value).map { (name: member.name, value: $0) } }

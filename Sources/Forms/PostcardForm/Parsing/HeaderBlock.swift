@@ -8,7 +8,7 @@ struct HeaderBlock: Sendable {
 
     /// The lines of the header, each with its CRLF, and finally the blank line.
     ///
-    /// Unlike that of an `Array`, which needs iOS 26, the `span` of a `ContiguousArray` exists on all platforms.
+    /// The `span` of a `ContiguousArray` exists on all platforms. That of an `Array` needs iOS 26.
     private(set) var bytes: ContiguousArray<UInt8> = []
 
     /// Whether the blank line after the header has been read.
@@ -28,9 +28,7 @@ struct HeaderBlock: Sendable {
         self.padding = padding
     }
 
-    /// Appends bytes up to the blank line.
-    ///
-    /// - Returns: The number of bytes that belong to the header.
+    /// Appends bytes up to the blank line. Returns the number of bytes that belong to the header.
     mutating func append(
         _ new: Slice<UnsafeRawBufferPointer>, limits: FormLimits, partIndex: Int
     ) throws(FormProblem) -> Int {

@@ -87,6 +87,8 @@ struct HeaderParameters {
         return nil
     }
 
+    /// Reads the parameters in a range of a header.
+    ///
     /// - Parameter backslashesAreRaw: Whether backslashes escape nothing: see ``asBrowsersWrite(_:in:)``.
     init(_ header: Span<UInt8>, in range: Range<Int>, backslashesAreRaw: Bool = false) throws(Fault) {
         var scanner = Scanner(index: range.lowerBound, end: range.upperBound, backslashesAreRaw: backslashesAreRaw)

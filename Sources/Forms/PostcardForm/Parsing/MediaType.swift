@@ -189,8 +189,8 @@ extension MediaType {
         return beginning != otherBeginning
     }
 
-    /// The number of each type's group, whose files begin in the same way. Texts and types without a signature have
-    /// none.
+    /// The group number of each type. Files of the types in a group begin in the same way. Texts and types without a
+    /// signature have no group.
     private static let beginnings: [MediaType: Int] = {
         let kinds: [[MediaType]] = [
             [.jpeg], [.png], [.gif], [.webP], [.tiff, .dng], [.heic, .heif, .avif], [.mp4, .quickTime, .m4a],
@@ -216,7 +216,7 @@ enum MediaFormat {
     private static let aliases: [String: String] = [
         "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png",
         "image/x-ms-bmp": "image/bmp", "image/x-bmp": "image/bmp",
-        // The brand of their common container does not show how the picture is coded.
+        // HEIC and HEIF have one container, and its brand does not show how the picture is coded.
         "image/heif": "image/heic", "image/heic-sequence": "image/heic", "image/heif-sequence": "image/heic",
         "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav",
         "audio/vnd.wave": "audio/wav", "audio/x-m4a": "audio/mp4", "audio/m4a": "audio/mp4",

@@ -67,7 +67,7 @@ package enum RequestFieldGrammar {
         check(value, ofField: name)
     }
 
-    /// The reason why a field is refused. Unlike the generic method, this has code specialized for receivers' values.
+    /// The reason why a field is refused. This method is not generic, which makes it faster for receivers' values.
     package static func fault(ofField name: String, _ value: String.UTF8View) -> Fault? { check(value, ofField: name) }
 
     private static func check(_ value: some Collection<UInt8>, ofField name: String) -> Fault? {
@@ -87,7 +87,7 @@ package enum RequestFieldGrammar {
     /// routes and queries are decoded before they are compared.
     package static func fault(ofTarget target: some Collection<UInt8>) -> Fault? { check(target: target) }
 
-    /// The reason why a target is refused. Unlike the generic method, this has code specialized for receivers' targets.
+    /// The reason why a target is refused. This method is not generic, which makes it faster for receivers' targets.
     package static func fault(ofTarget target: String.UTF8View) -> Fault? { check(target: target) }
 
     private static func tooManyMarks(in text: some Collection<UInt8>) -> Fault? {

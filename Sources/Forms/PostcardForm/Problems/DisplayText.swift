@@ -33,7 +33,7 @@ package enum DisplayText {
         }
     }
 
-    /// Replaces each character for which ``isSteering(_:)`` is `true`. `keepsLines` keeps line breaks.
+    /// Replaces the characters that ``isSteering(_:)`` finds. `keepsLines` keeps line breaks.
     package static func replacingSteering(
         in text: String, with replacement: Unicode.Scalar, keepsLines: Bool = false
     ) -> String {
@@ -42,8 +42,7 @@ package enum DisplayText {
                 text.unicodeScalars.map { isSteering($0) && !(keepsLines && $0 == "\n") ? replacement : $0 }))
     }
 
-    /// The JSON with all characters escaped for which ``isSteering(_:)`` is `true`. Its meaning and its line breaks
-    /// stay.
+    /// Escapes the characters in JSON that ``isSteering(_:)`` finds. The JSON keeps its meaning and its line breaks.
     package static func escapingSteering(inJSON json: some Collection<UInt8>) -> String {
         var text = String.UnicodeScalarView()
         for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {

@@ -309,7 +309,7 @@ extension FormProblem.Code {
         cause: "RFC 7578 §4.2 forbids it in forms, and many servers do not read it: the part is then no file.",
         example: "filename*=UTF-8''caf%C3%A9.jpg", advice: "Write filename, in UTF-8.")
 
-    /// A Content-Disposition has parameters that RFC 7578 does not allow, which were ignored.
+    /// A Content-Disposition has parameters that RFC 7578 does not allow. They were ignored.
     public static let ignoredParameter = Self(
         "ignored-parameter", severity: .warning, .parts, "A parameter is not read",
         cause: "A Content-Disposition in a form has name and filename (RFC 7578 §4.2); others are ignored.",

@@ -225,7 +225,7 @@ extension FormRulesError {
 package struct ByteCount: Sendable, Equatable {
     package let bytes: Int64
 
-    /// - Returns: `nil` if the text is not a whole number of bytes.
+    /// Parses a text. `nil` if it is not a whole number of bytes.
     package init?(_ text: String) {
         let digits = text.utf8.prefix { $0.isDigit || $0 == UInt8(ascii: ".") }
         let unit = text.utf8.dropFirst(digits.count).drop { $0 == .space }.map { $0.asciiLowercased }

@@ -138,10 +138,10 @@ extension FormRules {
         /// The accepted media types, such as `["image/jpeg", "video/*"]`; `nil` for all.
         ///
         /// The part's Content-Type must be an accepted type, and the first 32 bytes must not contradict it. Bytes of a
-        /// known format must show an accepted type, or the container of the claimed type. For bytes of an unknown
-        /// format, the claimed type must be one that cannot be recognized. A picture that only a wildcard accepts must
-        /// be recognized, so SVG, which can run scripts, must be listed. Later bytes are not checked, so the file may
-        /// still not be a picture.
+        /// known format must show an accepted type, or the container of the claimed type. If the format of the bytes is
+        /// unknown, the claimed type must be one without a recognizable format. A picture that only a wildcard accepts
+        /// must be recognized. SVG can run scripts, so it must be listed by name. Later bytes are not checked, so the
+        /// file may still not be a picture.
         public var types: [MediaRange]?
 
         /// Makes a rule for a file.

@@ -182,7 +182,7 @@ extension PatternParser {
         return nil
     }
 
-    /// The characters for which an escape stands, once its backslash was read.
+    /// Reads an escape after its backslash, and returns the characters that it stands for.
     private mutating func escape() throws(PatternFault) -> ScalarSet {
         let start = index - 1
         let unknown = PatternFault(

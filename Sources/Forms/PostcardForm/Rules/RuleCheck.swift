@@ -14,7 +14,7 @@ struct RuleCheck: Sendable {
         case passed
         case field(FieldCheck)
         case file(FileCheck)
-        /// A file without a name, which counts as sent only with its first byte.
+        /// A file without a name. It counts as sent only once its first byte arrives.
         case unfilled(PartHeader, FormRules.File?, contentOffset: Int64)
     }
 
@@ -211,7 +211,7 @@ private struct AllowedValues: Sendable {
         left = values.indices
     }
 
-    /// - Returns: `false` if no allowed value continues with this byte.
+    /// Keeps the values that continue with this byte. Returns `false` if there are none.
     mutating func advance(over byte: UInt8) -> Bool {
         var lower = left.lowerBound
         var upper = left.upperBound
@@ -256,6 +256,8 @@ struct FileCheck: Sendable {
         beginning = nil
     }
 
+    /// Checks the next bytes of the file.
+    ///
     /// - Parameters:
     ///   - bytes: The next known bytes of the content.
     ///   - count: The number of the next bytes, including unknown ones.
@@ -287,7 +289,7 @@ struct FileCheck: Sendable {
         if let damage = damage(of: beginning), damage.isProven { try refuse(damage) }
     }
 
-    /// Judges the first bytes once enough have arrived. The result does not depend on the sizes in which bytes arrive.
+    /// Judges the first bytes once enough have arrived. The result does not depend on how the bytes are divided.
     private mutating func gather(_ bytes: Slice<UnsafeRawBufferPointer>) throws(FormProblem) {
         guard var first = beginning else { return }
         beginning = nil

@@ -161,7 +161,7 @@ struct PatternMatch: Sendable {
     private var places: [Int] = []
     private var next: [Int] = []
     private var pending: [Int] = []
-    /// The step in which each instruction was last reached, so that each is reached once in a step.
+    /// The step in which each instruction was last reached, so that no instruction is followed twice in a step.
     private var reached: [Int]
     private var step = 0
 
@@ -174,9 +174,7 @@ struct PatternMatch: Sendable {
         swap(&places, &next)
     }
 
-    /// Matches the next character.
-    ///
-    /// - Returns: `false` if no text with this beginning can match.
+    /// Matches the next character. Returns `false` if no text with this beginning can match.
     mutating func advance(over scalar: Unicode.Scalar, in program: PatternProgram) -> Bool {
         step += 1
         isComplete = false
@@ -224,6 +222,8 @@ struct ScalarSet: Sendable {
         self.ranges = ranges.map { $0.lowerBound.value...$0.upperBound.value }
     }
 
+    /// Makes the set of a category's characters. `nil` if there is no such category.
+    ///
     /// - Parameter name: A general category of Unicode, such as `Lu`, or the first letter of several, such as `L`.
     init?(category name: String) {
         categories = Set(Self.categories.filter { $0.key == name || $0.key.prefix(1) == name }.values)

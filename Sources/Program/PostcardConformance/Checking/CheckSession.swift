@@ -311,8 +311,7 @@ final class CheckSession {
         exchange.announcementDelay.map { .sent(after: $0) } ?? .never
     }
 
-    /// The upload resource in a final response; `nil` if the upload is complete, because `Location` then names the
-    /// result.
+    /// The upload resource in a final response; `nil` if the upload is complete: `Location` then names the result.
     private func location(of exchange: Exchange, _ step: Step) -> String? {
         guard let final = exchange.final, final.isSuccess,
             final.fields.uploadCompleteness(in: settings.version) != true,

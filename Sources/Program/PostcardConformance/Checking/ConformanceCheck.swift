@@ -116,7 +116,7 @@ extension ConformanceCheck {
         return (Self.first.first { $0.numbers.contains(number) }?.version ?? .interop3)...last
     }
 
-    /// Whether a check is about the interop version in messages, which the final standard will not have.
+    /// Whether a check is about the interop version in messages. The final standard will have no such version.
     private static func isAboutNumbers(_ number: Int) -> Bool { (811...822).contains(number) }
 
     /// The first version with a requirement, for checks that do not apply to all versions of the draft.
@@ -137,7 +137,7 @@ extension ConformanceCheck {
 package struct CheckSettings: Sendable {
     /// Additional header fields of every request, such as `Authorization`.
     package var headerFields = HTTPFields()
-    /// The version of the draft in the requests, whose requirements the server must meet.
+    /// The version of the draft in the requests. The server must meet its requirements.
     package var version = ResumptionVersion.latestNumbered
     /// The maximum wait for a response. Defaults to 10 seconds.
     package var timeout = Duration.seconds(10)

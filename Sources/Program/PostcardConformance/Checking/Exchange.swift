@@ -35,7 +35,7 @@ struct Exchange: Sendable {
     }
 }
 
-/// Facts about the server and earlier requests, with which a response is judged.
+/// Facts about the server and earlier requests, for judging a response.
 struct Evidence: Sendable {
     /// The number of bytes in the content of the check.
     var contentBytes: Int

@@ -42,8 +42,7 @@ struct Expectation: Sendable {
         ![301, 302, 303].contains(response.status)
     }
 
-    /// Makes the check inconclusive if the server refuses the request, because the sentence is about processed
-    /// requests.
+    /// Makes the check inconclusive if the server refuses the request: the sentence is about processed requests.
     static let processed = Expectation { exchange, _ in
         exchange.final?.isSuccess == true ? .met : .unchecked(exchange.summary)
     }

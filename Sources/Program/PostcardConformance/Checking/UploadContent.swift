@@ -10,7 +10,7 @@ package enum ContentSource: Sendable, Hashable {
     /// A content from the caller.
     case given(contentType: String, bytes: [UInt8])
 
-    /// The size of a form or of octets, in bytes, unless the server's limits require another.
+    /// The usual size of a form or of octets, in bytes. The server's limits may require another size.
     static let ordinaryBytes = 4096
     /// The size of the large content, in bytes, for servers that report progress only after many bytes.
     static let largeBytes = 1 << 20
@@ -102,9 +102,7 @@ enum Extent: String, Sendable {
     /// The last `Upload-Offset` of the server.
     case seen
 
-    /// The offset of the position, in bytes.
-    ///
-    /// - Returns: `nil` for ``seen`` if the server has sent no offset.
+    /// The offset of the position, in bytes; `nil` for ``seen`` if the server has sent no offset.
     func position(in count: Int, seen: Int64?) -> Int? {
         switch self {
         case .none: 0

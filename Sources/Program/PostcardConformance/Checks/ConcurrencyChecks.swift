@@ -123,9 +123,8 @@ struct OpenRequest: Sendable {
 
     func finish() { connection.send(rest) }
 
-    /// Waits until the server ends the request, with a final response or by closing the connection.
-    ///
-    /// - Returns: The server's action; `nil` if there is none before the deadline.
+    /// Waits until the server ends the request, with a final response or by closing the connection. Returns the
+    /// server's action; `nil` if there is none before the deadline.
     func ending(before deadline: ContinuousClock.Instant) async -> String? {
         do {
             while let response = try await connection.next(before: deadline) {

@@ -21,7 +21,7 @@ package enum UploadingSystem: String, Sendable, CaseIterable {
     /// The display name of the system.
     package var name: String { "iOS " + rawValue.dropFirst(3) }
 
-    /// The request with which the system uploads a file. The system resumes the upload if a 104 has named a resource.
+    /// The system's request to upload a file. The system resumes the upload if a 104 has named a resource.
     private var upload: Step {
         let step = Step.create(.all, isComplete: true)
         return self == .ios26 ? step.with("Upload-Length", "{all}") : step

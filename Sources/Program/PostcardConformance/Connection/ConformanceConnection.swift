@@ -89,9 +89,7 @@ final class ConformanceConnection: Sendable {
         try await inbox.next(before: deadline, on: channel.eventLoop)
     }
 
-    /// Waits until the server has closed the connection.
-    ///
-    /// - Returns: `false` if the connection is still open at the deadline.
+    /// Waits until the server has closed the connection. Returns `false` if it is still open at the deadline.
     func waitForEnd(before deadline: ContinuousClock.Instant) async -> Bool {
         await inbox.waitForEnd(before: deadline, on: channel.eventLoop)
     }
@@ -225,9 +223,7 @@ final class ResponseInbox: Sendable {
         }
     }
 
-    /// Waits for the end of the connection, and discards earlier responses.
-    ///
-    /// - Returns: Whether the connection ended before the deadline.
+    /// Waits for the end of the connection, and discards earlier responses. Returns `false` at the deadline.
     func waitForEnd(before deadline: ContinuousClock.Instant, on loop: any EventLoop) async -> Bool {
         do {
             while try await next(before: deadline, on: loop) != nil {}

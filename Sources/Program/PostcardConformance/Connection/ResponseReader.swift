@@ -1,7 +1,7 @@
 import HTTPTypes
 import PostcardFoundation
 
-/// Parses the responses on a connection, whose bytes arrive in chunks of any size (RFC 9112).
+/// Parses the responses on a connection (RFC 9112). The bytes arrive in chunks of any size.
 struct ResponseReader {
     /// The maximum size of a response's content, in bytes.
     static let maximumBytes = 1 << 20
@@ -34,9 +34,7 @@ struct ResponseReader {
     /// The index of the first byte that has not been searched for a line break.
     private var searched = 0
 
-    /// Reads bytes.
-    ///
-    /// - Returns: The responses that these bytes complete.
+    /// Reads bytes. Returns the responses that these bytes complete.
     mutating func read(_ bytes: some Sequence<UInt8>) throws(ConnectionFailure) -> [RawResponse] {
         pending.removeFirst(position)
         searched -= position
@@ -131,7 +129,7 @@ struct ResponseReader {
         return String(streamSafe: line)
     }
 
-    /// The failure for a head, or lines around chunks, above the maximum size.
+    /// The failure for a head, or for lines around chunks, that exceed the maximum size.
     private var tooManyLines: ConnectionFailure {
         if case .head = state { .tooLargeHead } else { .tooLargeLines }
     }

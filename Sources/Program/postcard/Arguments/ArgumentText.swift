@@ -181,7 +181,7 @@ enum CommandLineArguments {
         return result
     }
 
-    /// The arguments with the lines of each `--config` file in its place.
+    /// Replaces each `--config` file among the arguments with its lines.
     private static func withConfigurations(_ arguments: [[UInt8]]) throws -> [[UInt8]] {
         var result: [[UInt8]] = []
         var rest = arguments[...]

@@ -189,15 +189,14 @@ struct FormArgumentScanner {
             if rest[index] == end || attribute(at: index) != nil { return index }
             let isBlank = rest[index].isBlank
             index += 1
-            // Only the first of several blanks is checked for an attribute, because checking each would take quadratic
-            // time.
+            // Only the first of several blanks is checked for an attribute: checking all would take quadratic time.
             if isBlank { index = rest[index...].firstIndex { !$0.isBlank } ?? rest.endIndex }
         }
         return rest.endIndex
     }
 
-    /// The next attribute, its value, and whether the value is the name of a file with the real value; `nil` at the
-    /// end.
+    /// The next attribute and its value; `nil` at the end. If `isFile` is `true`, the value is the name of a file with
+    /// the actual value.
     ///
     /// - Parameter end: A byte that ends the attributes.
     mutating func nextAttribute(

@@ -25,8 +25,7 @@ struct FormBuilder {
         var headerFields = HTTPFields()
         var parts: [FormPart] = []
 
-        /// The disposition of the parts in `Content-Disposition`. Only parts of a form have `form-data` (RFC 7578
-        /// §4.2).
+        /// The type in `Content-Disposition`. Only parts of a form have `form-data` (RFC 7578 §4.2).
         var disposition: String {
             let type = type?.value.prefix { $0 != ";" && $0 != " " }.lowercased()
             return type == nil || type == "multipart/form-data" ? "form-data" : "attachment"
@@ -133,9 +132,8 @@ struct FormBuilder {
         return made
     }
 
-    /// Makes a pipe the content of a part. Only a picture or video that must be changed is stored first.
-    ///
-    /// - Returns: The pipe, including the bytes that were already read from it.
+    /// Makes a pipe the content of a part. Only a picture or video that must be changed is stored first. Returns the
+    /// pipe, including the bytes that were already read from it.
     private func setContent(of part: inout FormPart, to pipe: PipeInput, isFittable: Bool) throws -> PipeInput {
         var pipe = pipe
         guard metadata != .asIs || fitting != nil, try isTreated(ExaminedContent(pipe.firstBytes())) else {
@@ -258,7 +256,7 @@ struct FormBuilder {
                 + ";type=\(promised)")
     }
 
-    /// Prints a note if a text is the name of an existing file, which was probably meant.
+    /// Prints a note if a text is the name of an existing file: the file was probably meant.
     private func sayIfNameOfFile(_ part: FormArgument.Part) {
         guard case .text(let text) = part.source, let path = text.text, MediaType.forExtension(of: path) != nil,
             FileManager.default.fileExists(atPath: path)

@@ -34,8 +34,7 @@ struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
     }
 
     /// Stores the whole input in a file without a name, which is gone when the program ends. Waits for the writer.
-    ///
-    /// - Returns: A URL of the open file.
+    /// Returns a URL of the open file.
     mutating func stored() throws -> URL {
         if let file = redirectedFile { return file }
         let stored: FileDescriptor
@@ -59,8 +58,7 @@ struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
         return SentFile.url(ofOpen: stored)
     }
 
-    /// The URL of the file from which standard input is redirected; `nil` for a pipe, or after reading some of the
-    /// file.
+    /// The URL of the file that standard input comes from; `nil` for a pipe, or after some of the file was read.
     private var redirectedFile: URL? {
         guard path == nil, let file, (try? file.stat())?.type == .regular,
             (try? file.seek(offset: 0, from: .current)) == Int64(first.count)

@@ -75,7 +75,7 @@ struct SentFile {
         return url(ofOpen: FileDescriptor(rawValue: descriptor))
     }
 
-    /// A URL for a file, which must stay open while the URL is used.
+    /// A URL for a file. The file must stay open while the URL is used.
     static func url(ofOpen file: FileDescriptor) -> URL {
         #if os(Linux)
         URL(filePath: "/proc/self/fd/\(file.rawValue)")
@@ -84,7 +84,7 @@ struct SentFile {
         #endif
     }
 
-    /// Examines the file; `nil` if it cannot be read, which the layout reports later.
+    /// Examines the file; `nil` if it cannot be read. The layout reports this later.
     func examined() -> ExaminedContent? { ExaminedContent(url) }
 }
 

@@ -100,9 +100,7 @@ private final class WebhookSender: Sendable {
         client.shutdown { _ in }
     }
 
-    /// Sends a message to the endpoint.
-    ///
-    /// - Returns: The status of the endpoint's response.
+    /// Sends a message to the endpoint. Returns the status of the endpoint's response.
     func post(_ message: Webhook.Message, to url: String) async throws -> Int {
         var request = HTTPClientRequest(url: url)
         request.method = .POST

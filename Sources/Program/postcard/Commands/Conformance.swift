@@ -216,7 +216,7 @@ struct ConformanceLines {
     let columns: Int
     let style: TextStyle
 
-    /// The lines for a result: the outcome, the sentence and, unless the outcome is the expected one, the observation.
+    /// The lines for a result: the outcome, the sentence, and the observation if the outcome is not the expected one.
     func lines(for result: ConformanceResult) -> [String] {
         let check = result.check
         let outcome = result.outcome.rawValue

@@ -121,7 +121,7 @@ enum QueueLine {
         }
     }
 
-    /// The time until which an upload waits; `nil` if it waits for no time.
+    /// The time that an upload waits for; `nil` if there is none.
     static func due(_ upload: QueuedUpload) -> Date? {
         switch upload.state {
         case .retrying(let due, _): due

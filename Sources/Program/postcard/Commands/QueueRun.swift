@@ -98,9 +98,7 @@ struct QueueRun: AsyncParsableCommand {
         }
     }
 
-    /// Reports the remaining uploads, and what they wait for.
-    ///
-    /// - Returns: Whether an upload waits for its next attempt.
+    /// Reports the remaining uploads, and what they wait for. Returns whether one waits for its next attempt.
     private static func sayWhatIsLeft(in queue: UploadQueue) async throws -> Bool {
         let left = try await queue.uploads().filter { !$0.state.isEnded }
         let hasRetries = left.contains { if case .retrying = $0.state { true } else { false } }

@@ -135,16 +135,16 @@ struct Serve: AsyncParsableCommand {
     }
 }
 
-/// Returns freed memory to the system, which the C library of Linux would otherwise keep after a burst of forms.
+/// Returns freed memory to the system. Otherwise, the C library of Linux keeps it after a burst of forms.
 enum FreedMemory {
     #if canImport(Glibc)
-    /// The size from which blocks are allocated separately, so that freeing returns them to the system. By default, the
-    /// C library raises this size to that of any freed block, up to 32 MiB.
+    /// Blocks of at least this size, in bytes, are allocated separately, so that freeing returns them to the system. By
+    /// default, the C library raises this size to that of any freed block, up to 32 MiB.
     private static let ownBytes: CInt = 128 << 10
     private static let interval = Duration.seconds(2)
-    /// The size of a process, in bytes, that has little memory to return.
+    /// A process of at most this size, in bytes, has little memory to return.
     private static let usualBytes = 24 << 20
-    /// A process that has used less processor time than this since the last call has freed little memory.
+    /// A process that used at most this much processor time since the last call has freed little memory.
     private static let idleTime = Duration.milliseconds(5)
 
     /// Returns smaller blocks to the system at intervals, until the task is cancelled.
@@ -169,8 +169,7 @@ enum FreedMemory {
     /// The processor time that the process has used.
     private static var processorTime: Duration { .microseconds(clock()) }
 
-    /// The memory of the process in bytes, without pages of files such as its code; `nil` if the system does not report
-    /// it.
+    /// The memory of the process in bytes, without pages of files such as its code; `nil` if unknown.
     private static var ownResidentBytes: Int? {
         guard let file = try? FileDescriptor.open("/proc/self/statm", .readOnly, options: [.closeOnExec]) else {
             return nil

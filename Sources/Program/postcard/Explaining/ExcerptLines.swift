@@ -176,7 +176,7 @@ struct ExcerptLines {
 
 /// Makes the bytes of a request visible, with signs for control characters and for bytes that are not text.
 struct VisibleBytes {
-    /// A character on the screen, and the bytes for which it stands.
+    /// A character on the screen, and the bytes that it stands for.
     struct Cell {
         let text: String
         /// The index of the first of the cell's bytes.

@@ -7,13 +7,13 @@ import SystemPackage
 final class ExplainedInput {
     private let descriptor: FileDescriptor
     private let closesDescriptor: Bool
-    /// The offset of the first byte to read, because another program may have read the beginning of standard input;
-    /// `nil` for a stream.
+    /// The offset of the first byte to read; `nil` for a stream. It may be greater than 0, because another program may
+    /// have read the beginning of standard input.
     private let start: Int64?
     /// A file with a copy of a stream; `nil` if the input needs no copy.
     private let spool: FileDescriptor?
-    /// The permissions of a new file with the input's bytes, which may include passwords and cookies: those of the
-    /// input's file. For a stream, only the owner may read the new file.
+    /// The permissions of a new file with the input's bytes: those of the input's file. For a stream, only the owner
+    /// may read the new file, because the bytes may include passwords and cookies.
     let permissions: FilePermissions
 
     /// Opens a file or standard input.
@@ -79,8 +79,7 @@ final class ExplainedInput {
 
 /// A copy of the bytes of a connection, for a second reading.
 final class ConnectionCopy: Sendable {
-    /// The file with the bytes, or the failure of copying. Without a copy, a request cannot be fixed, but it is
-    /// explained.
+    /// The file with the bytes, or the failure of copying. Without a copy, a request is explained but not fixed.
     private let file: Mutex<Result<FileDescriptor, CommandFailure>>
 
     init() {

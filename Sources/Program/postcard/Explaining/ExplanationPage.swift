@@ -19,7 +19,7 @@ enum ExplanationPage {
         if !isOpen { try Terminal.writeLine(page) }
     }
 
-    /// The page of a program, which is installed beside it or built with it; `nil` if there is none.
+    /// The page of a program, installed beside the program or built with it; `nil` if there is none.
     static func page(of program: String) -> String? {
         let folder = URL(filePath: program).resolvingSymlinksInPath().deletingLastPathComponent()
         // A build's folder is .build/PLATFORM/debug.

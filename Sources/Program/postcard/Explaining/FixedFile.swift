@@ -45,8 +45,7 @@ struct FixedFile {
     }
 
     /// Writes the file completely or not at all. A temporary file is used, because the input may be the file itself.
-    ///
-    /// - Returns: `nil` if only the sender can fix the problems, and nothing was written.
+    /// Returns `nil` if only the sender can fix the problems, and nothing was written.
     private func write(
         _ explanation: Explanation, from source: Source, read: ((RawSpan) throws -> Void) throws -> Void
     ) throws -> Outcome? {
@@ -130,9 +129,8 @@ struct FixedFile {
         guard fchmod(file.rawValue, replaced.permissions.rawValue) == 0 else { throw Errno(rawValue: errno) }
     }
 
-    /// Writes the fixed request or body into a file, and reads it again to find out what is fixed.
-    ///
-    /// - Returns: What was written, with the findings of reading it again.
+    /// Writes the fixed request or body into a file, and reads it again to find out what is fixed. Returns what was
+    /// written, with the findings of reading it again.
     private static func writeFixed(
         _ explanation: Explanation, from source: Source, into file: FileDescriptor,
         read: ((RawSpan) throws -> Void) throws -> Void

@@ -53,7 +53,7 @@ struct CommandFailure: Error, CustomStringConvertible {
         }
     }
 
-    /// Converts an error, without the text of its response, which was already shown.
+    /// Converts an error. Leaves out the text of its response, which was already shown.
     init(besidesResponse error: UploadError) {
         self.init(description: error.messageBesidesResponse, status: ExitStatus.status(of: error))
     }
@@ -178,7 +178,7 @@ enum Interruption {
         return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
-    /// Restores the default handling of a signal, which ends the program.
+    /// Restores the default handling of a signal: the signal ends the program.
     private static func restore(_ number: CInt) {
         signal(number, SIG_DFL)
         var unblocked = sigset_t()
