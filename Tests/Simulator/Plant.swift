@@ -25,8 +25,8 @@ struct PlantedWorld: Sendable {
         }
     }
 
-    func answer(_ status: Int, _ code: String, to request: S3Request) -> S3Response {
-        status < 300
+    func answer(_ status: HTTPResponse.Status, _ code: String, to request: S3Request) -> S3Response {
+        status.code < 300
             ? S3Response(status: status, headers: ["etag": "\"\(request.body.hashValue)\""], body: ByteBuffer())
             : network.store.error(status, code, request)
     }

@@ -150,7 +150,7 @@ final class SimulatedNetwork: @unchecked Sendable {
         func answer(_ change: @escaping (S3Response) -> S3Response = { $0 }) -> (S3Response) -> Void {
             { [scheduler] response in scheduler.schedule(after: back) { done(change(response)) } }
         }
-        func answerOnly(_ status: Int, _ code: String) {
+        func answerOnly(_ status: HTTPResponse.Status, _ code: String) {
             scheduler.schedule(after: there + back) { [store] in done(store.error(status, code, request)) }
         }
         switch fate {

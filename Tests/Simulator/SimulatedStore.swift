@@ -72,18 +72,18 @@ final class SimulatedStore {
         }
     }
 
-    func error(_ status: Int, _ code: String, _ request: S3Request) -> S3Response {
+    func error(_ status: HTTPResponse.Status, _ code: String, _ request: S3Request) -> S3Response {
         guard request.method != .HEAD else { return response(status) }
         return response(status, ByteBuffer(string: "<Error><Code>\(code)</Code><Message></Message></Error>"))
     }
 
     private func response(
-        _ status: Int, _ body: ByteBuffer = ByteBuffer(), _ headers: [(String, String)] = []
+        _ status: HTTPResponse.Status, _ body: ByteBuffer = ByteBuffer(), _ headers: [(String, String)] = []
     ) -> S3Response {
         S3Response(status: status, headers: HTTPHeaders([("date", Self.field(date))] + headers), body: body)
     }
 
-    private func found(_ object: Object, _ body: ByteBuffer, _ status: Int, range: String? = nil) -> S3Response {
+    private func found(_ object: Object, _ body: ByteBuffer, _ status: HTTPResponse.Status, range: String? = nil) -> S3Response {
         var headers = object.metadata.map { ("x-amz-meta-\($0.name)", $0.value) }
         headers.append(("content-length", "\(status == 206 ? body.readableBytes : object.body.readableBytes)"))
         if let range { headers.append(("content-range", range)) }

@@ -139,7 +139,7 @@ public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
     public let underlyingError: (any Error)?
 
     /// The HTTP status for the refusal of the request (RFC 9110 §15.5).
-    public var status: Int {
+    public var status: HTTPResponse.Status {
         switch code {
         case .tooDeep, .tooManyKeys: 413
         case .fileUnreadable: 500

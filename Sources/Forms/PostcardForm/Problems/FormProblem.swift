@@ -1,3 +1,4 @@
+public import HTTPTypes
 import PostcardFoundation
 
 /// A problem of a received form: the wrong bytes, the reason, and what to write instead.
@@ -57,7 +58,7 @@ public struct FormProblem: PostcardError, Hashable {
     public var severity: Severity { code.status == 200 ? .warning : .error }
 
     /// The HTTP status with which a receiver refuses the request (RFC 9110 §15.5).
-    public var status: Int { code.status }
+    public var status: HTTPResponse.Status { code.status }
 
     public var description: String {
         let place = partIndex.map { "part \($0), " } ?? ""
@@ -124,7 +125,7 @@ extension FormProblem {
         public let severity: Severity
 
         /// The HTTP status for a refusal of the request (RFC 9110 §15.5); 200 if the request is not refused.
-        public let status: Int
+        public let status: HTTPResponse.Status
 
         /// The area that the problem is about.
         public let topic: Topic
@@ -145,7 +146,7 @@ extension FormProblem {
         public let swift: String?
 
         package init(
-            _ rawValue: String, severity: Severity = .error, status: Int = 200, _ topic: Topic, _ title: String,
+            _ rawValue: String, severity: Severity = .error, status: HTTPResponse.Status = 200, _ topic: Topic, _ title: String,
             cause: String, example: String, advice: String, swift: String? = nil
         ) {
             self.rawValue = rawValue
@@ -160,7 +161,7 @@ extension FormProblem {
         }
 
         /// Makes the code of a receiver's limit or rule, with its status.
-        private init(_ rawValue: String, ofReceiver status: Int, advice: String) {
+        private init(_ rawValue: String, ofReceiver status: HTTPResponse.Status, advice: String) {
             self.init(
                 rawValue, status: status, .receiver, rawValue, cause: "A limit or a rule of this receiver.",
                 example: "", advice: advice)

@@ -55,7 +55,7 @@ private struct QueuedUploadReport: Encodable {
         let bodyIsBase64: Bool?
 
         init(_ response: QueuedUpload.Response) {
-            status = response.status
+            status = response.status.code
             headers = Dictionary(
                 response.headerFields.map { ($0.name.canonicalName, $0.value) }, uniquingKeysWith: { "\($0), \($1)" })
             let text = String(validating: response.body, as: UTF8.self)

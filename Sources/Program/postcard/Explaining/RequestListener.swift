@@ -198,6 +198,6 @@ private final class RequestCollector: ChannelInboundHandler {
     /// The status with which a receiver responds to the first error.
     private static func status(of explanation: Explanation) -> HTTPResponseStatus {
         guard let error = explanation.findings.first(where: { $0.severity == .error }) else { return .ok }
-        return HTTPResponseStatus(statusCode: error.code.status >= 400 ? error.code.status : 400)
+        return HTTPResponseStatus(statusCode: max(error.code.status.code, 400))
     }
 }

@@ -4,7 +4,7 @@ package import PostcardStore
 
 extension UploadProblem {
     private init(_ code: FormProblem.Code, detail: String, advice: String) {
-        self.init(status: HTTPResponse.Status(code: code.status), code: code.rawValue, detail: detail, advice: advice)
+        self.init(status: code.status, code: code.rawValue, detail: detail, advice: advice)
     }
 
     static func bodyTooLarge(announced: String, limits: FormLimits) -> UploadProblem {

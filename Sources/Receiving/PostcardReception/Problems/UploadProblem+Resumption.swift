@@ -50,7 +50,7 @@ extension UploadProblem {
     static func uploadTooLarge(maximum: Int64) -> UploadProblem {
         let code = FormProblem.Code.bodyTooLarge
         var problem = UploadProblem(
-            status: HTTPResponse.Status(code: code.status), code: code.rawValue,
+            status: code.status, code: code.rawValue,
             detail: "The upload has more than the \(maximum) bytes that are allowed.",
             advice: "Send fewer or smaller files, or several forms.")
         problem.limit = Limit(name: "maximumBodyBytes", value: maximum)

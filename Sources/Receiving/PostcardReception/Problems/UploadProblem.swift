@@ -120,7 +120,7 @@ public struct UploadProblem: PostcardError, Hashable {
     /// Makes a problem from a problem that the form parser found.
     public init(_ problem: FormProblem) {
         self.init(
-            status: HTTPResponse.Status(code: problem.status), code: problem.code.rawValue, detail: problem.message,
+            status: problem.status, code: problem.code.rawValue, detail: problem.message,
             advice: problem.advice)
         offset = problem.offset
         partIndex = problem.partIndex
@@ -168,7 +168,7 @@ extension UploadProblem {
     /// Makes a problem from an error of the form decoder.
     public init(_ error: FormDecodingError) {
         self.init(
-            status: .init(code: error.status), code: error.code.rawValue, detail: error.message, advice: error.advice)
+            status: error.status, code: error.code.rawValue, detail: error.message, advice: error.advice)
         offset = error.offset
         partIndex = error.partIndex
     }

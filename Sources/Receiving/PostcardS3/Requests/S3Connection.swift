@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Crypto
+package import HTTPTypes
 import Logging
 package import NIOCore
 package import NIOHTTP1
@@ -42,11 +43,11 @@ package struct S3Request: Sendable {
 
 /// A successful response of a bucket.
 package struct S3Response: Sendable {
-    package let status: Int
+    package let status: HTTPResponse.Status
     package let headers: HTTPHeaders
     package let body: ByteBuffer
 
-    package init(status: Int, headers: HTTPHeaders, body: ByteBuffer) {
+    package init(status: HTTPResponse.Status, headers: HTTPHeaders, body: ByteBuffer) {
         self.status = status
         self.headers = HTTPHeaders(headers.map { ($0.name, $0.value.streamSafe) })
         self.body = body
@@ -200,9 +201,11 @@ final class S3Connection: Sendable {
                 [client, outgoing] in
                 let response = try await client.execute(outgoing, timeout: TimeAmount(timeout))
                 let body = try await response.body.collect(upTo: Self.maximumBodyBytes)
-                return S3Response(status: Int(response.status.code), headers: response.headers, body: body)
+                return S3Response(
+                    status: HTTPResponse.Status(code: min(Int(response.status.code), 999)), headers: response.headers,
+                    body: body)
             }
-            span.end(status: response.status)
+            span.end(status: response.status.code)
             return response
         } catch {
             span.end(error)
@@ -217,14 +220,14 @@ final class S3Connection: Sendable {
         let address = bucket.address(of: request.key)
         // The content of an uploaded file may look like an error.
         let canHideError = request.method == .POST || request.mayHideError
-        guard !(200...299).contains(response.status) || canHideError else { return response }
+        guard response.status.kind != .successful || canHideError else { return response }
         let document = XMLNode.root(of: response.body.readableBytesView)
         if let document, document.name == "Error" {
             throw S3Error.refused(
                 document.text(of: "Code") ?? "", document.text(of: "Message") ?? "",
-                status: response.status < 300 ? 500 : response.status, at: address)
+                status: response.status.code < 300 ? 500 : response.status, at: address)
         }
-        guard !(200...299).contains(response.status) else {
+        guard response.status.kind != .successful else {
             guard document != nil else {
                 throw S3Error.unexpected("The answer for \(address) has no content.", status: response.status)
             }

@@ -1,3 +1,4 @@
+public import HTTPTypes
 import PostcardFoundation
 
 /// The reason why a request to an object store failed.
@@ -49,9 +50,11 @@ public struct S3Error: PostcardError {
     /// The code in the store's response, such as `NoSuchBucket`; `nil` if the error is not from the store.
     public let storeCode: String?
     /// The status of the response; `nil` if there was none.
-    public let status: Int?
+    public let status: HTTPResponse.Status?
 
-    init(_ code: Code, _ message: String, advice: String? = nil, storeCode: String? = nil, status: Int? = nil) {
+    init(_ code: Code, _ message: String, advice: String? = nil, storeCode: String? = nil,
+        status: HTTPResponse.Status? = nil
+    ) {
         self.code = code
         self.message = message
         self.advice = advice
@@ -82,7 +85,7 @@ extension S3Error {
             advice: "Check the address, and that the store runs.")
     }
 
-    static func unexpected(_ message: String, status: Int? = nil) -> S3Error {
+    static func unexpected(_ message: String, status: HTTPResponse.Status? = nil) -> S3Error {
         S3Error(.unexpectedResponse, message, status: status)
     }
 
@@ -97,10 +100,12 @@ extension S3Error {
     }
 
     /// Makes the error for an error response of the store.
-    static func refused(_ storeCode: String, _ message: String, status: Int, at address: String) -> S3Error {
+    static func refused(
+        _ storeCode: String, _ message: String, status: HTTPResponse.Status, at address: String
+    ) -> S3Error {
         let text = message.isEmpty ? "" : ": \(message)"
         return S3Error(
-            .refused, "The object store answered \(status) \(storeCode) for \(address)\(text)",
+            .refused, "The object store answered \(status.code) \(storeCode) for \(address)\(text)",
             advice: StoreCause(storeCode)?.advice, storeCode: storeCode, status: status)
     }
 

@@ -1,4 +1,4 @@
-import HTTPTypes
+public import HTTPTypes
 import PostcardFoundation
 
 /// A problem reported by a server as `application/problem+json` (RFC 9457).
@@ -16,7 +16,7 @@ public struct ProblemDetails: Sendable, Hashable {
     public let title: String?
 
     /// The HTTP status, as set by the server that found the problem.
-    public let status: Int?
+    public let status: HTTPResponse.Status?
 
     /// The description of this occurrence of the problem, and what to do.
     public let detail: String?
@@ -43,6 +43,7 @@ public struct ProblemDetails: Sendable, Hashable {
         type = members.removeValue(forKey: "type")?.text ?? "about:blank"
         title = members.removeValue(forKey: "title")?.text
         status = members.removeValue(forKey: "status")?.number.flatMap { Int(exactly: $0) }
+            .flatMap { (0...999).contains($0) ? HTTPResponse.Status(code: $0) : nil }
         detail = members.removeValue(forKey: "detail")?.text
         instance = members.removeValue(forKey: "instance")?.text
         extensions = members

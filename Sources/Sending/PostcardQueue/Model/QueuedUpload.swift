@@ -148,7 +148,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
     /// A server's response to a form.
     public struct Response: Sendable, Hashable {
         /// The status, such as 201.
-        public let status: Int
+        public let status: HTTPResponse.Status
         /// The header fields, such as `Location`.
         public let headerFields: HTTPFields
         /// The body, at most its first 64 KiB.
@@ -160,7 +160,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
         static let maximumBodyBytes = 64 << 10
 
         /// Makes a response, for previews and tests.
-        public init(status: Int, headerFields: HTTPFields = HTTPFields(), body: Data = Data()) {
+        public init(status: HTTPResponse.Status, headerFields: HTTPFields = HTTPFields(), body: Data = Data()) {
             self.status = status
             self.headerFields = headerFields
             self.body = body

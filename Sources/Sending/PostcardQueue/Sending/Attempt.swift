@@ -205,7 +205,7 @@ extension QueuedUpload.Response {
     /// Makes the response that a queue stores from a client's response.
     init(_ response: UploadResponse) {
         self.init(
-            status: response.status.code, headerFields: response.headerFields,
+            status: response.status, headerFields: response.headerFields,
             body: response.body.prefix(Self.maximumBodyBytes))
     }
 }

@@ -265,7 +265,6 @@ extension UploadError {
 extension UploadResponse {
     init(_ response: QueuedUpload.Response) {
         self.init(
-            status: HTTPResponse.Status(code: min(max(response.status, 0), 999)), headerFields: response.headerFields,
-            body: response.body)
+            status: response.status, headerFields: response.headerFields, body: response.body)
     }
 }

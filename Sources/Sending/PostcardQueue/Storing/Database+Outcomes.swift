@@ -36,7 +36,7 @@ extension Database {
         try execute(
             sql: "INSERT OR REPLACE INTO response (id, status, headerFields, body) VALUES (?, ?, ?, ?)",
             arguments: [
-                id, response.status, try JSONEncoder().encode(UploadRow.Field.list(response.headerFields)),
+                id, response.status.code, try JSONEncoder().encode(UploadRow.Field.list(response.headerFields)),
                 response.body,
             ])
     }

@@ -107,7 +107,7 @@ struct FormDecodingErrorTests {
         #expect(error.code == refused.code)
         #expect(error.path == refused.path)
         #expect(error.value == refused.value)
-        #expect((400..<500).contains(error.status))
+        #expect((400..<500).contains(error.status.code))
         #expect(error.advice != nil)
     }
 

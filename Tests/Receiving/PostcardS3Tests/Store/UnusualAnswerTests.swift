@@ -1,3 +1,4 @@
+import HTTPTypes
 import Foundation
 import Logging
 import NIOCore
@@ -25,7 +26,7 @@ struct UnusualAnswerTests {
     }
 
     private static func response(
-        _ status: Int, _ body: String = "", _ headers: HTTPHeaders = [:]
+        _ status: HTTPResponse.Status, _ body: String = "", _ headers: HTTPHeaders = [:]
     ) -> S3Response {
         var headers = headers
         headers.add(name: "date", value: "Mon, 05 Oct 2026 10:20:30 GMT")
