@@ -146,7 +146,8 @@ extension FormProblem {
         public let swift: String?
 
         package init(
-            _ rawValue: String, severity: Severity = .error, status: HTTPResponse.Status = 200, _ topic: Topic, _ title: String,
+            _ rawValue: String, severity: Severity = .error, status: HTTPResponse.Status = 200, _ topic: Topic,
+            _ title: String,
             cause: String, example: String, advice: String, swift: String? = nil
         ) {
             self.rawValue = rawValue

@@ -52,7 +52,8 @@ public struct S3Error: PostcardError {
     /// The status of the response; `nil` if there was none.
     public let status: HTTPResponse.Status?
 
-    init(_ code: Code, _ message: String, advice: String? = nil, storeCode: String? = nil,
+    init(
+        _ code: Code, _ message: String, advice: String? = nil, storeCode: String? = nil,
         status: HTTPResponse.Status? = nil
     ) {
         self.code = code
