@@ -83,7 +83,9 @@ final class SimulatedStore {
         S3Response(status: status, headers: HTTPHeaders([("date", Self.field(date))] + headers), body: body)
     }
 
-    private func found(_ object: Object, _ body: ByteBuffer, _ status: HTTPResponse.Status, range: String? = nil) -> S3Response {
+    private func found(_ object: Object, _ body: ByteBuffer, _ status: HTTPResponse.Status, range: String? = nil)
+        -> S3Response
+    {
         var headers = object.metadata.map { ("x-amz-meta-\($0.name)", $0.value) }
         headers.append(("content-length", "\(status == 206 ? body.readableBytes : object.body.readableBytes)"))
         if let range { headers.append(("content-range", range)) }
