@@ -114,7 +114,7 @@ enum QueueLine {
         case .retrying(let due, let failure):
             return line + "  next attempt at \(due.formatted(.iso8601)): \(Terminal.printable(failure.message))"
         case .failed(let failure): return line + "  \(Terminal.printable(failure.message))"
-        case .done(let response): return line + "  \(response.status)"
+        case .done(let response): return line + "  \(response.status.code)"
         case .waiting: return line + (due(upload).map { "  not before \($0.formatted(.iso8601))" } ?? "")
         case .paused: return line + "  until it is resumed: postcard queue resume \(upload.id)"
         case .importing, .waitingForNetwork, .sending, .cancelled: return line

@@ -42,33 +42,45 @@ struct DeliveryMachine: Sendable {
     /// The maximum number of times that a form is prepared, for servers that keep refusing it with ever smaller limits.
     static let maximumPreparations = 5
 
+    /// The form as it was prepared last.
+    private struct Preparation {
+        /// The limits that the form is prepared for.
+        let limits: FormSizeLimits
+        /// The number of times that the form was prepared.
+        var count = 0
+        /// The request before interceptors adapt it; `nil` until it is made.
+        var request: UploadRequest?
+        /// Whether a resumable upload was tried because the ordinary form was refused as too large.
+        var hasTriedPieces = false
+    }
+
+    /// The facts about the server that the latest attempt has shown.
+    private struct Contact {
+        /// The request after interceptors have adapted it.
+        let request: UploadRequest
+        /// The server's support for resumption; `nil` if other uploads cannot rely on it.
+        var support: ResumptionSupport?
+        /// Whether the server may still resume uploads. Either it was busy when the client asked, or the request that
+        /// begins a resumable upload was lost.
+        var mayResumeLater = false
+    }
+
     private var rules: Rules
     private var state = State.ready
-    private var earlierErrors: [UploadError] = []
+    /// The errors of all failed attempts.
+    private var errors: [UploadError] = []
     private var history: RetrySchedule.History
-    /// The request before interceptors have adapted it.
-    private var request: UploadRequest?
-    /// The limits that the form is prepared for.
-    private var limits: FormSizeLimits
-    private var preparations = 0
-    /// The request of the latest attempt.
-    private var adapted: UploadRequest?
-
-    /// Whether this attempt has left it open if the server resumes uploads. Either the server was busy when the client
-    /// asked, or the request that begins a resumable upload was lost.
-    private var mayResumeLater = false
-
-    /// Whether a resumable upload was tried because the ordinary form was refused as too large.
-    private var hasTriedPieces = false
-
-    /// The error of the last failed attempt.
-    private(set) var lastError: UploadError?
+    private var preparation: Preparation
+    private var contact: Contact?
 
     /// The progress of the resumable upload, if the client resumes uploads.
     private(set) var resumption: Resumption?
 
+    /// The error of the last failed attempt.
+    var lastError: UploadError? { errors.last }
+
     /// The server's support for resumption, as this attempt has shown it; `nil` if other uploads cannot rely on it.
-    private(set) var support: ResumptionSupport?
+    var support: ResumptionSupport? { contact?.support }
 
     /// The append size in bytes that succeeded after larger appends had failed; `nil` if none had failed.
     var passedAppendBytes: Int64? { resumption?.appendSize.passed }
@@ -80,14 +92,14 @@ struct DeliveryMachine: Sendable {
         if let resumption, !resumption.policy.retryPolicy.repeatsUnclear {
             self.rules.retryPolicy.repeatsUnclear = false
         }
-        limits = rules.limits
+        preparation = Preparation(limits: rules.limits)
         history = RetrySchedule.History(after: rules.delivery)
     }
 
     /// The request to delete a cancelled upload's bytes from the server; `nil` if the server keeps them or has none.
     var deletion: UploadRequest? {
         guard let resumption, resumption.policy.deletesCancelledUploads, let resource = resumption.resource?.url,
-            let offer = resumption.offer, let adapted
+            let offer = resumption.offer, let adapted = contact?.request
         else { return nil }
         return try? UploadRequest(
             url: resource, method: .delete, headerFields: adapted.resumptionFields(for: resource, offer.version),
@@ -108,13 +120,11 @@ struct DeliveryMachine: Sendable {
         case (.ready, .started):
             return prepare(after: nil)
         case (.preparing, .prepared(let request)):
-            self.request = request
-            return adapt(request, attempt: earlierErrors.count + 1)
+            preparation.request = request
+            return adapt(request, attempt: errors.count + 1)
         case (.adapting(let number), .adapted(let request, let known)):
-            adapted = request
-            support = nil
-            mayResumeLater = false
-            let attempt = UploadAttempt(request: request, number: number, earlierErrors: earlierErrors)
+            contact = Contact(request: request)
+            let attempt = UploadAttempt(request: request, number: number, earlierErrors: errors)
             return begin(attempt, known, elapsed: elapsed, using: &generator)
         case (.sending(let attempt, let upload), _):
             return handle(event, of: attempt, upload, elapsed: elapsed, using: &generator)
@@ -128,16 +138,16 @@ struct DeliveryMachine: Sendable {
             if let error = schedule.expiry(after: lastError, startingAt: elapsed) {
                 return fail(error, elapsed: elapsed)
             }
-            return request.map { adapt($0, attempt: nextAttempt) }
+            return preparation.request.map { adapt($0, attempt: nextAttempt) }
         default:
             return nil
         }
     }
 
     private mutating func prepare(after refusal: UploadError?) -> Action {
-        preparations += 1
+        preparation.count += 1
         state = .preparing
-        return .prepare(within: limits, after: refusal)
+        return .prepare(within: preparation.limits, after: refusal)
     }
 
     private mutating func adapt(_ request: UploadRequest, attempt: Int) -> Action {
@@ -168,7 +178,7 @@ extension DeliveryMachine {
         resumption.isUnclear = isUnclear
         if let bytes = known.appendBytes { resumption.appendSize.begin(with: bytes) }
         let action = upload.begin(&resumption, known)
-        mayResumeLater = !known.support.isUnlisted
+        contact?.mayResumeLater = !known.support.isUnlisted
         return carryOut(action, of: attempt, upload, resumption, elapsed: elapsed, using: &generator)
     }
 
@@ -223,8 +233,8 @@ extension DeliveryMachine {
         _ resumption: Resumption, elapsed: Duration, using generator: inout some RandomNumberGenerator
     ) -> Action {
         self.resumption = resumption
-        support = upload.support
-        if support?.isUnlisted ?? false { mayResumeLater = false }
+        contact?.support = upload.support
+        if support?.isUnlisted ?? false { contact?.mayResumeLater = false }
         if let resource = upload.incompleteResource { history.ruleOut(resource) }
         state = .sending(attempt, upload)
         switch action {
@@ -253,7 +263,7 @@ extension DeliveryMachine {
     ) -> Action {
         let failure = failure(error, of: attempt)
         let error = failure.reason.error
-        lastError = error
+        errors.append(error)
         guard rules.hasInterceptors, !error.hasLeftOrigin, error.delivery != .accepted, error.code != .deadlinePassed
         else { return handle(.passOn, after: failure, elapsed: elapsed, using: &generator) }
         state = .deciding(failure)
@@ -270,7 +280,7 @@ extension DeliveryMachine {
         history.add(reason, resource: resumption?.resource?.url)
         reason.error.attempts = attempt.number
         reason.error.delivery = history.delivery.summary
-        guard var resumption, resumption.isInProgress || hasTriedPieces && mayResumeLater else {
+        guard var resumption, resumption.isInProgress || preparation.hasTriedPieces && mayResumeLater else {
             return Failure(
                 attempt: attempt, reason: reason, schedule: rules.schedule(rules.retryPolicy), history: history)
         }
@@ -287,14 +297,16 @@ extension DeliveryMachine {
         return Failure(attempt: attempt, reason: reason, schedule: rules.schedule(policy), history: counted)
     }
 
+    private var mayResumeLater: Bool { contact?.mayResumeLater ?? false }
+
     /// Whether a form that was refused as too large may be accepted in pieces. The refusal names no limit, as from a
     /// proxy. The next attempt then asks the server about resumption again, and begins with small appends.
     private mutating func mayPassInPieces(_ error: UploadError, of attempt: UploadAttempt) -> Bool {
         guard mayResumeLater, resumption?.isInProgress == false, error.code == .refused, error.namesNoLimit,
-            let length = attempt.request.body?.contentLength, !hasTriedPieces, var resumption
+            let length = attempt.request.body?.contentLength, !preparation.hasTriedPieces, var resumption
         else { return false }
         // The machine tries pieces only once, because the server may stay busy.
-        hasTriedPieces = true
+        preparation.hasTriedPieces = true
         let isLowered = resumption.appendSize.noteRefusal(of: length, minimum: 0)
         resumption.forgiveLostCreations()
         self.resumption = resumption
@@ -307,7 +319,6 @@ extension DeliveryMachine {
     ) -> Action {
         var reason = failure.reason
         reason.wish = decision
-        earlierErrors.append(reason.error)
         switch failure.schedule.next(after: reason, failure.history, elapsed: elapsed, using: &generator) {
         case .retry(let delay):
             if decision != .passOn { history.interceptorRetries += 1 }
@@ -321,20 +332,19 @@ extension DeliveryMachine {
 
     /// If there is still time, prepares the form for the limit in a refusal. Otherwise fails.
     private mutating func fail(_ error: UploadError, elapsed: Duration) -> Action {
-        guard rules.followsServerLimit, preparations < Self.maximumPreparations, error.code == .refused,
+        guard rules.followsServerLimit, preparation.count < Self.maximumPreparations, error.code == .refused,
             error.delivery == .refused,
             rules.schedule(rules.retryPolicy).expiry(after: error, startingAt: elapsed) == nil,
-            let layout = request?.body?.layout, layout.isReplayable,
+            let layout = preparation.request?.body?.layout, layout.isReplayable,
             let exceeded = error.limits(exceededBy: layout)
         else {
             state = .over
             return .fail(error)
         }
-        limits = limits.lowered(by: exceeded)
+        preparation = Preparation(limits: preparation.limits.lowered(by: exceeded), count: preparation.count)
         // The form that is prepared next is new to every server.
         history = RetrySchedule.History(after: .refused)
         resumption = resumption.map { Resumption($0.policy) }
-        hasTriedPieces = false
         return prepare(after: error)
     }
 }

@@ -215,7 +215,7 @@ extension QueueMachine.EndedAttempt {
         var line = "Attempt \(id.number) of upload \(upload) ended"
         if let systemCode { line += " (\(systemCode))" }
         switch settlement {
-        case .done(let response): line += " with status \(response.status): it is done."
+        case .done(let response): line += " with status \(response.status.code): it is done."
         case .delay(let date, let failure, _, _):
             line += ": \(failure.code). \(failure.message) The next one is due \(date.formatted(.iso8601))."
         case .fail(let failure, _): line += ": \(failure.code). \(failure.message) It has failed."
@@ -256,7 +256,7 @@ extension UploadError {
     ) -> UploadError {
         let mayPass = (error as? ResponseRejection)?.mayPass ?? false
         return UploadError(
-            .rejected, "The app did not accept the response of \(upload.url.origin) (\(response.status)): \(error)",
+            .rejected, "The app did not accept the response of \(upload.url.origin) (\(response.status.code)): \(error)",
             mayPass ? .passes : .lasts, response: UploadResponse(response), delivery: .responseLost,
             underlyingError: error)
     }

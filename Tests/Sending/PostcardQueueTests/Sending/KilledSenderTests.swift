@@ -38,8 +38,10 @@ import Testing
             let upload = try #require(try await queue.upload(id))
             #expect(upload.state.isDone && upload.bytesSent == length && upload.attempts == 2)
             // OPTIONS may be repeated if its connection breaks.
-            #expect(proxy.seen.map(\.method).filter { $0 != "OPTIONS" } == ["POST", "PATCH", "HEAD", "PATCH"])
-            let offset = try #require(proxy.seen.last?["Upload-Offset"].flatMap(Int.init))
+            // On a machine with no time for it, the receiver may end the second PATCH too.
+            let requests = proxy.seen.filter { $0.method != "OPTIONS" }
+            #expect(requests.prefix(4).map(\.method) == ["POST", "PATCH", "HEAD", "PATCH"])
+            let offset = try #require(requests.dropFirst(3).first?["Upload-Offset"].flatMap(Int.init))
             #expect(offset > 0 && offset <= cut)
             #expect(Set(proxy.seen.map { $0["Idempotency-Key"] }).count == 1)
         }
