@@ -308,7 +308,7 @@ struct PartContent: Sendable {
 
     /// The offset of the first bytes that are not UTF-8, in a part without a filename; `nil` if all bytes are UTF-8.
     ///
-    /// - Parameter isWhole: Whether the content is complete. A character that is cut off at its end is then malformed.
+    /// - Parameter isWhole: Whether the content is complete. If so, a character cut off at its end is malformed.
     func firstMalformed(isWhole: Bool) -> Int64? {
         malformed ?? (isWhole && decoder.pending > 0 ? size - Int64(decoder.pending) : nil)
     }
