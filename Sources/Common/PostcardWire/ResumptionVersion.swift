@@ -59,7 +59,7 @@ extension ResumptionVersion: Comparable {
     }
 }
 
-/// A rule that a version of the draft introduced. Earlier versions do not have the rule.
+/// A rule that a version of the resumable upload draft introduced. Earlier versions do not have the rule.
 package enum ResumptionRule: Sendable, Hashable, CaseIterable {
     /// Messages have `Upload-Complete`. Earlier versions have its opposite, `Upload-Incomplete`.
     case completeField
@@ -110,7 +110,7 @@ extension HTTPResponse.Status {
     }
 }
 
-/// The draft's problem types (RFC 9457). Their URIs are never fetched.
+/// The problem types of the resumable upload draft (RFC 9457). Their URIs are never fetched.
 package enum ResumptionProblemType: String, Sendable, CaseIterable {
     /// Status 409: the appended bytes do not begin where the upload ends. The members are ``expectedOffset`` and
     /// ``providedOffset``.
@@ -145,7 +145,7 @@ extension HTTPField.Name {
     static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
 }
 
-/// The draft's fields. As the draft requires, invalid values are ignored.
+/// The header fields of the resumable upload draft. As the draft requires, invalid values are ignored.
 extension HTTPFields {
     /// The number of bytes that the server has received.
     package var uploadOffset: Int64? {

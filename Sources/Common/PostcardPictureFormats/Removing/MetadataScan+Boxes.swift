@@ -23,8 +23,8 @@ extension MetadataScan {
         var hasTracksToClear = false
     }
 
-    /// Whether a file begins with a box of these formats. Canon's raw pictures and JPEG 2000 are excluded, because they
-    /// need boxes that are metadata in other formats.
+    /// Whether a file begins with a box of HEIC, AVIF, MP4 or QuickTime. Canon's raw pictures and JPEG 2000 are
+    /// excluded, because they need boxes that are metadata in HEIC or MP4.
     static func isMovie(_ start: [UInt8]) -> Bool {
         let others = ["ftypcrx ", "ftypjp2 ", "ftypjpx ", "ftypjpm ", "ftypmjp2", "ftypjxl "]
         if others.contains(where: { start.dropFirst(4).starts(with: $0.utf8) }) { return false }

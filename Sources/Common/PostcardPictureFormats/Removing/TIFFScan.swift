@@ -192,7 +192,7 @@ enum TIFFTags {
         0xA480: .unknown, 0xC69C: .unknown,
     ]
 
-    /// Whether pixels need the entry with this tag to be decoded or to look the same.
+    /// Whether the picture could not be decoded, or would look different, without the entry with a tag.
     private static func isNeeded(_ tag: Int64) -> Bool {
         switch tag {
         case 0x00FE...0x010A,  // size, samples, compression, colors

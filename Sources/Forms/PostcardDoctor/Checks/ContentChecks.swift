@@ -247,7 +247,7 @@ struct PartContent: Sendable {
 
     /// The number of first bytes that are enough to distinguish text from other content.
     static let textSample = 4 << 10
-    /// The number of bytes to keep of a policy: more than stores accept before a file.
+    /// The number of bytes to keep of a policy. Object stores accept fewer bytes before a file.
     private static let policySample = 64 << 10
     private static let tailBytes = 8
 
@@ -308,7 +308,7 @@ struct PartContent: Sendable {
 
     /// The offset of the first bytes that are not UTF-8, in a part without a filename; `nil` if all bytes are UTF-8.
     ///
-    /// - Parameter isWhole: Whether the content is complete. A character that is cut off at its end is then malformed.
+    /// - Parameter isWhole: Whether the content is complete. If so, a character cut off at its end is malformed.
     func firstMalformed(isWhole: Bool) -> Int64? {
         malformed ?? (isWhole && decoder.pending > 0 ? size - Int64(decoder.pending) : nil)
     }

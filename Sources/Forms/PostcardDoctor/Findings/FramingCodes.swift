@@ -74,7 +74,7 @@ extension FormProblem.Code {
         advice: "Leave the two dashes out of the Content-Type, and write them before the boundary in the body only.",
         swift: #""multipart/form-data; boundary=\(boundary)"  // and "--\(boundary)\r\n" in the body"#)
 
-    /// The boundaries of the Content-Type and of the body differ in quotes.
+    /// The boundaries of the Content-Type and of the body differ only by quotes.
     public static let boundaryQuotes = Self(
         "boundary-quotes", .head, "Quotes became part of the boundary",
         cause: "Quotes around the parameter are not part of its value; single quotes are, and so is every "
@@ -82,7 +82,7 @@ extension FormProblem.Code {
         example: #"boundary="XX" in the head, and --"XX" in the body"#,
         advice: "Write the boundary without quotes in both places.")
 
-    /// The boundaries of the Content-Type and of the body differ in spaces.
+    /// The boundaries of the Content-Type and of the body differ only by spaces.
     public static let boundarySpaces = Self(
         "boundary-spaces", .head, "Spaces became part of the boundary",
         cause: "A space at either end of a quoted boundary is part of it, and it may not end in one (RFC 2046 "

@@ -207,8 +207,8 @@ extension BodyBuffer {
     /// Whether a field begins at an index, with the prefix `Content-` or `X-` of fields in parts.
     fileprivate func beginsPartField(at index: Int) -> Bool { holds("content-", at: index) || holds("x-", at: index) }
 
-    /// Whether no header follows a delimiter, not even a malformed one: a blank line or another delimiter comes first.
-    /// `false` if the body ends earlier.
+    /// Whether lines follow a delimiter and none of them looks like a header field, up to a blank line or the next
+    /// delimiter. `false` if the body ends earlier.
     func holdsNoHeader(at start: Int, of format: DelimiterFormat) -> Bool {
         var index = start
         for number in 0..<Self.maximumLines {

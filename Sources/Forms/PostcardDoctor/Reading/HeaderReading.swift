@@ -250,7 +250,7 @@ struct HeaderFixer {
         return true
     }
 
-    /// The line of a field in quotes, cut to fit in a message.
+    /// The line of a field, quoted and shortened for a message.
     private func quoted(_ field: HeaderText.Field) -> String {
         text.text(field.line..<field.value.upperBound).quoted
     }

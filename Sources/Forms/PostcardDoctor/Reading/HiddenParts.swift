@@ -143,9 +143,9 @@ struct HiddenParts: Sendable {
         }
     }
 
-    /// The line around the boundary at an index, if the line has other dashes or blanks than a delimiter, or other text
-    /// before a delimiter. `next` is the index of the following line, or of the line after a blank one. `isFollowed`
-    /// says whether a part seems to begin at `next`.
+    /// The line with the boundary at an index, if the line resembles a delimiter: its dashes or blanks differ, or other
+    /// text precedes the delimiter. `next` is the index of the following line, or of the line after a blank line.
+    /// `isFollowed` says whether a part seems to begin at `next`.
     private func nearDelimiter(at index: Int, in buffer: BodyBuffer) -> (start: Int, next: Int, isFollowed: Bool)? {
         let coreEnd = index + core.count
         var end = coreEnd
@@ -163,8 +163,8 @@ struct HiddenParts: Sendable {
         return buffer.holds(delimiter, at: whole) ? (whole, next, isFollowed) : nil
     }
 
-    /// The start of the next line that is not blank, and whether a part seems to begin there: with a header or after a
-    /// blank line, and not with a delimiter.
+    /// Skips a line break and one blank line. Returns the next index, and whether a part seems to begin there: after a
+    /// blank line or with a header field, but not with a delimiter.
     private func part(behind end: Int, in buffer: BodyBuffer) -> (next: Int, Bool) {
         var next = end + (buffer.lineBreak(at: end)?.length ?? 0)
         let blank = buffer.lineBreak(at: next)

@@ -220,7 +220,7 @@ enum NumberText {
         text.utf8.first.map(signs.contains) == true ? text.utf8.dropFirst() : text.utf8[...]
     }
 
-    /// The number of digits from the first to the last that is not zero.
+    /// The number of digits before the exponent, without leading and trailing zeros.
     private static func significantDigits(_ text: String) -> Int {
         let digits = text.utf8.prefix { $0.asciiLowercased != UInt8(ascii: "e") }.filter(\.isDigit)
         let zero = UInt8(ascii: "0")

@@ -192,7 +192,7 @@ extension FormLayout {
 
 /// The name, type and length of a part before it is sent.
 public struct PartLayout: Sendable {
-    /// The name of the form's field; empty for a part of a document.
+    /// The name of the form's field.
     public let name: String
     /// The name of the file; `nil` for a part without a filename.
     public let filename: String?

@@ -93,7 +93,7 @@ public struct FormSizeLimits: Sendable, Hashable {
         Self.smaller(maximumBytesByName[name], maximumFileBytes)
     }
 
-    /// The smaller one of each two limits, so that a form within the result is within both sets.
+    /// Combines these limits with others. Of two limits on the same size, the smaller one applies.
     package func lowered(by other: FormSizeLimits) -> FormSizeLimits {
         FormSizeLimits(
             maximumBodyBytes: Self.smaller(maximumBodyBytes, other.maximumBodyBytes),

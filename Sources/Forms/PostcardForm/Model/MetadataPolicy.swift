@@ -168,7 +168,7 @@ public struct FileEdits: Sendable, Hashable {
     /// The kinds of removed content, each as the end of a sentence that begins with "It is sent without".
     package var removed: [String] { edits.removed.phrases }
 
-    /// The phrases in ``removed`` other than metadata: pictures, a video, and data after the end.
+    /// The entries of ``removed`` that are not metadata: further pictures, a video, and data after the picture's end.
     package var removedContent: [String] { edits.removed.intersection(.content).phrases }
 
     /// Whether the edits remove where a picture was taken: its position, or names of places.

@@ -87,7 +87,7 @@ extension RuleCheck {
         }
     }
 
-    /// Checks a text in a file. The file is read up to the first broken rule.
+    /// Checks a text field whose value is in a file. Stops reading when the value breaks a rule.
     private mutating func text(of source: FileSource) throws {
         let file = try source.open()
         var chunk = [UInt8](repeating: 0, count: 16 << 10)

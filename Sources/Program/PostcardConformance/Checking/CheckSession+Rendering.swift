@@ -84,7 +84,7 @@ extension Step.Delivery {
 }
 
 extension ResumptionVersion {
-    /// A header field of a step in the version of the draft; `nil` if the version does not have the field.
+    /// A header field of a step, as this version of the resumable upload draft has it; `nil` if the version has none.
     fileprivate func field(
         _ field: (name: String, value: String), of step: Step
     ) -> (name: String, value: String)? {

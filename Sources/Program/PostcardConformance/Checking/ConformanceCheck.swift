@@ -1,7 +1,7 @@
 package import HTTPTypes
 package import PostcardWire
 
-/// The strength of a requirement in the draft (BCP 14).
+/// The strength of a requirement in the resumable upload draft (BCP 14).
 ///
 /// A sentence without a keyword of BCP 14 counts as `should`.
 package enum RequirementLevel: String, Sendable, Hashable, CaseIterable {
@@ -137,7 +137,7 @@ extension ConformanceCheck {
 package struct CheckSettings: Sendable {
     /// Additional header fields of every request, such as `Authorization`.
     package var headerFields = HTTPFields()
-    /// The version of the draft in the requests. The server must meet its requirements.
+    /// The version of the resumable upload draft in the requests. The server must meet its requirements.
     package var version = ResumptionVersion.latestNumbered
     /// The maximum wait for a response. Defaults to 10 seconds.
     package var timeout = Duration.seconds(10)

@@ -47,7 +47,7 @@ struct Evidence: Sendable {
     var seenOffset: Int64?
     /// The earlier requests of the same check.
     var earlier: [Exchange] = []
-    /// The version of the draft that the check's requests follow.
+    /// The version of the resumable upload draft that the check's requests follow.
     var version: ResumptionVersion
 
     func position(_ extent: Extent) -> Int64? {

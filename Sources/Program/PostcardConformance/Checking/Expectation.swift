@@ -184,7 +184,7 @@ struct Expectation: Sendable {
     }
 }
 
-/// The members of a problem (RFC 9457) that the draft defines (§7).
+/// The members of a problem (RFC 9457) that the resumable upload draft defines (§7).
 private struct Problem {
     let type: String?
     let expectedOffset: Int64?

@@ -47,7 +47,7 @@ struct Step: Sendable {
     /// The expectations of the responses; empty for a request that only prepares for others.
     var expectations: [Expectation] = []
 
-    /// The placeholder for the version of the draft in the value of a field.
+    /// The placeholder for the version of the resumable upload draft in the value of a field.
     static let ownVersion = "{version}"
 
     private init(

@@ -1,5 +1,5 @@
 extension ConformanceSuite {
-    /// The checks of appends that the server accepts or receives a part of (§4.4): 601 to 659.
+    /// The checks of accepted and interrupted appends (§4.4), numbered from 601 to 659.
     static let appendChecks: [ConformanceCheck] = acceptedAppendChecks + completionChecks + interruptedAppendChecks
 
     private static let acceptedAppendChecks: [ConformanceCheck] = [
@@ -129,7 +129,7 @@ extension ConformanceSuite {
 }
 
 extension ConformanceSuite {
-    /// The checks of appends that the server refuses (§4.4): 661 and higher.
+    /// The checks of appends that the server refuses (§4.4), numbered from 661.
     static let appendRefusalChecks: [ConformanceCheck] =
         mismatchChecks + completedChecks + excessiveAppendChecks + malformedAppendChecks
 

@@ -9,7 +9,7 @@ extension ConformanceSuite {
         "the server MUST NOT send outdated information in responses when retrieving the offset"
     private static let termination = "by terminating the previous request before processing the new request"
 
-    /// The checks of simultaneous requests (§4.6): 751 and higher.
+    /// The checks of simultaneous requests (§4.6), numbered from 751.
     static let concurrencyChecks: [ConformanceCheck] = [
         ConformanceCheck(
             751, "4.6", .must, accepted, .create(.half), .head, .append(.seen, .most).expecting(.success)),

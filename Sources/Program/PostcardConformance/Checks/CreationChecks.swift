@@ -2,7 +2,7 @@ import HTTPTypes
 import PostcardWire
 
 extension ConformanceSuite {
-    /// The checks of the creation of uploads (§4.2): 401 and higher.
+    /// The checks of the creation of uploads (§4.2), numbered from 401.
     static let creationChecks: [ConformanceCheck] =
         locationChecks + processingChecks + interruptedCreationChecks + originChecks
 

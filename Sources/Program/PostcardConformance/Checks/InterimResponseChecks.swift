@@ -2,7 +2,7 @@ import HTTPTypes
 import PostcardWire
 
 extension ConformanceSuite {
-    /// The checks of the status code 104 (§5, §4.2, §4.4) and of the version in it (appendix B): 801 and higher.
+    /// The checks of 104 responses (§5, §4.2, §4.4) and of their version (appendix B), numbered from 801.
     static let interimResponseChecks: [ConformanceCheck] = announcementChecks + versionChecks + progressChecks
 
     private static let announcementChecks: [ConformanceCheck] = [

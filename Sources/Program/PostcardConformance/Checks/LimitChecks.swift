@@ -2,7 +2,7 @@ import HTTPTypes
 import PostcardWire
 
 extension ConformanceSuite {
-    /// The checks of limits and their discovery (§4.1.4): 301 and higher.
+    /// The checks of limits and their discovery (§4.1.4), numbered from 301.
     static let limitChecks: [ConformanceCheck] = discoveryChecks + constancyChecks + excessChecks
 
     private static let discoveryChecks: [ConformanceCheck] = [

@@ -1,5 +1,5 @@
 extension ConformanceSuite {
-    /// The checks of offset retrieval (§4.3): 501 and higher.
+    /// The checks of offset retrieval (§4.3), numbered from 501.
     static let offsetChecks: [ConformanceCheck] = [
         offset(501, .create(.half), expecting: .offset(.half)),
         offset(502, .create(.none), expecting: .offset(.none)),

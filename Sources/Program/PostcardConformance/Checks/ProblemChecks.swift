@@ -3,7 +3,7 @@ import PostcardWire
 extension ConformanceSuite {
     private static let membersSentence = "A response using this problem type SHOULD populate both members"
 
-    /// The checks of media types, problem types, codings and incremental delivery (§6 to §9, §11): 901 and higher.
+    /// The checks of media types, problem types, codings and incremental delivery (§6 to §9, §11), numbered from 901.
     static let problemChecks: [ConformanceCheck] = [
         ConformanceCheck(
             901, "6", .should, "There is no minimum block size and the block might be empty.",

@@ -1,7 +1,7 @@
 import HTTPTypes
 
 extension ConformanceSuite {
-    /// The checks of upload resources (§4): 101 and higher.
+    /// The checks of upload resources (§4), numbered from 101.
     static let resourceChecks: [ConformanceCheck] = [
         ConformanceCheck(
             101, "4", .may,
@@ -62,7 +62,7 @@ extension ConformanceSuite {
         "The server SHOULD NOT generate a response with the 301 (Moved Permanently), 302 (Found), or 303 (See Other) status "
         + "codes because clients might follow the redirect without preserving the DELETE method."
 
-    /// The checks of cancellation (§4.5): 721 and higher.
+    /// The checks of cancellation (§4.5), numbered from 721.
     static let cancellationChecks: [ConformanceCheck] = [
         ConformanceCheck(721, "4.5.2", .should, deactivation, .create(.half), .delete.expecting(.success)),
         ConformanceCheck(722, "4.5.2", .should, deactivation, .create(.none), .delete.expecting(.success)),
@@ -120,7 +120,7 @@ extension ConformanceSuite {
     private static let authorization =
         "the server SHOULD ensure that only authorized clients can access the upload resource"
 
-    /// The checks of security considerations (§13): 1101 and higher.
+    /// The checks of security considerations (§13), numbered from 1101.
     static let accessChecks: [ConformanceCheck] = [
         ConformanceCheck(1101, "13", .should, guessing) { session in
             var targets: [String] = []

@@ -1,7 +1,7 @@
 import HTTPTypes
 
 extension ConformanceSuite {
-    /// The checks of offset, completeness and length (§4.1.1 to §4.1.3): 201 and higher.
+    /// The checks of offset, completeness and length (§4.1.1 to §4.1.3), numbered from 201.
     static let stateChecks: [ConformanceCheck] = offsetStateChecks + completenessChecks + lengthChecks
 
     private static let ignoredSentence = "Other values MUST cause the entire header field to be ignored."

@@ -8,7 +8,7 @@ package enum UploadingSystem: String, Sendable, CaseIterable {
     case ios18p1 = "ios18.1"
     case ios26 = "ios26.2"
 
-    /// The version of the draft in the system's requests.
+    /// The version of the resumable upload draft in the system's requests.
     package var version: ResumptionVersion {
         switch self {
         case .ios17: .interop3

@@ -262,7 +262,7 @@ struct MissingFile {
         return "check the path after \(sign), or to send the text itself write --form-string \(literal)."
     }
 
-    /// The argument with quotes around the name of an existing file with commas or semicolons; `nil` if there is none.
+    /// The argument with its path in quotes, if a file exists whose path has commas or semicolons; otherwise `nil`.
     private var quoted: String? {
         let bytes = argument.bytes
         guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), let first = path.bytes.first,

@@ -174,7 +174,7 @@ struct Conformance: AsyncParsableCommand {
 
 extension UploadingSystem: ExpressibleByArgument {}
 
-/// A version of the draft on the command line: its number, or `none`.
+/// A version of the resumable upload draft on the command line: its number, or `none`.
 struct InteropVersion: ExpressibleByArgument {
     let version: ResumptionVersion
 

@@ -12,7 +12,7 @@ extension UploadKey {
         self.init(text, scope: scope(request.headers))
     }
 
-    /// Parses a key: a quoted string, as the draft requires (RFC 9651 §3.3.3), or unquoted, as many clients send it.
+    /// Parses an `Idempotency-Key`: a quoted string, as its draft requires (RFC 9651 §3.3.3), or an unquoted text.
     static func text(of value: String) -> String? {
         var text = value
         if value.utf8.first == UInt8(ascii: "\"") {

@@ -3,7 +3,7 @@ import PostcardForm
 import PostcardStore
 import PostcardWire
 
-/// The header fields of a request that creates an unfinished upload or appends to one.
+/// The header fields of a request that creates or extends an upload (draft-ietf-httpbis-resumable-upload).
 struct AppendRequest {
     let version: ResumptionVersion
     /// Whether the request contains the last bytes of the upload.
@@ -98,8 +98,8 @@ struct AppendRequest {
     }
 }
 
-/// The interim responses to a request that creates an unfinished upload or appends to one (§5 of the draft). The first
-/// contains the address of the upload. Later ones report how many bytes are stored.
+/// The interim responses to a request that creates or extends an upload (draft-ietf-httpbis-resumable-upload §5). The
+/// first response contains the address of the upload. Later responses report how many bytes are stored.
 ///
 /// As the draft requires, a request without `Upload-Draft-Interop-Version`, or with an unknown version, gets no interim
 /// responses. An empty request gets none either, because its final response follows at once.

@@ -5,7 +5,7 @@ import PostcardFoundation
 import PostcardWire
 package import PostcardStore
 
-/// Receives a form in several requests. The response to the last request is the same as for a form in a single request.
+/// Receives a form in several requests (draft-ietf-httpbis-resumable-upload). The last response is the one to the form.
 package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Sendable {
     let uploads: UnfinishedUploads<Uploads>
     package private(set) var reception: Reception<Store>
@@ -27,7 +27,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
     /// The outcome of a request.
     enum Outcome {
         case response(FormResponse)
-        /// The form was read and refused, and the refusal was counted. A final refusal will not change.
+        /// The form was refused, and the refusal must not be counted again. A final refusal ends the upload.
         case refusedForm(UploadProblem, isFinal: Bool)
     }
 

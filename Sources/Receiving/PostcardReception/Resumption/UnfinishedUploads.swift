@@ -241,7 +241,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         return true
     }
 
-    /// The upload to discard; `nil` if there is none: the oldest unused upload of the address with the most uploads.
+    /// The upload to discard: the oldest unused upload of the address with the most uploads; `nil` if there is none.
     /// Only `peer` and addresses with more uploads than `peer` are considered; with `isOwn`, only `peer`.
     private func worthless(for peer: PeerAddress?, isOwn: Bool, now: Date = Date()) -> Store.Unfinished? {
         let entries = table.withLock { Array($0.entries.values) }

@@ -34,7 +34,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// The minimum number of further files that the disk can hold when an upload begins. A small form needs up to five.
+    /// The number of files for which the disk must have room when an upload begins. A small form makes up to five.
     static let keptFreeFiles: Int64 = 16
 
     /// The block size of most file systems, in bytes. Each file, record and folder uses at least one block.

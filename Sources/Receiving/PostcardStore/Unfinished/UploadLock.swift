@@ -3,7 +3,7 @@ import Synchronization
 /// Lets one request at a time change an unfinished upload.
 ///
 /// A request that wants the lock ends the request that holds it. A client never sends two requests for an upload at
-/// once: its earlier requests have failed, and the server has not noticed yet (§4.6 of the draft, "Concurrency").
+/// once: its earlier requests have failed unnoticed by the server (draft-ietf-httpbis-resumable-upload §4.6).
 public final class UploadLock: Sendable {
     private struct State {
         var holder: Holder?

@@ -104,7 +104,7 @@ public final class UploadItem: Identifiable {
     /// The time to send the rest of the body at the current speed, without the server's response; `nil` if unknown.
     public var timeRemaining: Duration? { isSending ? progress?.timeRemaining : nil }
 
-    /// The error that the upload failed with or is being retried after; `nil` if there is none.
+    /// The error of the failed upload, or of the failed attempt before a retry; `nil` if there is none.
     public var error: (any Error)? {
         switch state {
         case .failed(let error): error

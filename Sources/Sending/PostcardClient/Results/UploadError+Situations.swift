@@ -206,7 +206,7 @@ extension UploadError {
                 + "over.", response: response)
     }
 
-    /// The server's final response names another upload resource than an interim response.
+    /// The server's final response and an interim response name different upload resources.
     static func changedLocation(_ response: UploadResponse, by url: URL) -> UploadError {
         UploadError(
             .refused,
@@ -222,14 +222,14 @@ extension UploadError {
             response: response)
     }
 
-    /// The server offers resumable uploads, but creates no upload in any supported version of the draft.
+    /// The server offers resumable uploads, but refuses all supported versions of the resumable upload draft.
     static func refusedVersions(_ response: UploadResponse, by url: URL, _ numbers: [Int64]) -> UploadError {
         let list = numbers.map { "\($0)" }.joined(separator: ", ")
         return refused(response, by: url).adding(
             "The server offers resumable uploads, but refuses interop versions \(list) of the draft.")
     }
 
-    /// A response names another version of the draft than its request.
+    /// A request and its response name different versions of the resumable upload draft.
     static func changedVersion(_ response: UploadResponse, by url: URL) -> UploadError {
         let version = response.headerFields[.uploadDraftInteropVersion] ?? ""
         return UploadError(

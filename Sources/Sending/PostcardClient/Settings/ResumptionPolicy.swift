@@ -92,7 +92,7 @@ struct ResumptionOffer: Sendable, Hashable {
     private(set) var version: ResumptionVersion
     private(set) var limits: UploadLimits
     /// Whether OPTIONS has offered resumable uploads. If not, the client never creates an upload with an empty request:
-    /// a server that does not know the draft would take the empty body for a form.
+    /// a server that cannot resume uploads would take the empty body for a form.
     let isListed: Bool
 
     init(version: ResumptionVersion, limits: UploadLimits) {
