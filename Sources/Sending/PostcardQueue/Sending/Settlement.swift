@@ -256,7 +256,8 @@ extension UploadError {
     ) -> UploadError {
         let mayPass = (error as? ResponseRejection)?.mayPass ?? false
         return UploadError(
-            .rejected, "The app did not accept the response of \(upload.url.origin) (\(response.status.code)): \(error)",
+            .rejected,
+            "The app did not accept the response of \(upload.url.origin) (\(response.status.code)): \(error)",
             mayPass ? .passes : .lasts, response: UploadResponse(response), delivery: .responseLost,
             underlyingError: error)
     }
