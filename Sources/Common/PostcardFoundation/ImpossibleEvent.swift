@@ -1,17 +1,20 @@
-/// An event that must not happen in the state of a machine. It is a bug in this package, and stops a debug build.
+/// An event that cannot happen in the state of a machine: a mistake in this package.
 package struct ImpossibleEvent: Error, CustomStringConvertible {
     package let description: String
 
-    /// Makes the error, and stops a debug build.
-    ///
     /// - Parameters:
-    ///   - event: A case of an enum. Only its name is shown, because associated values may be secret.
-    ///   - state: A case of an enum. Only its name is shown.
+    ///   - event: A case of an enum. Its associated values are not shown, because they may be secret.
+    ///   - state: A case of an enum, of which only the name is shown as well.
     package init(_ event: Any, in state: Any) {
         description =
             "The event \(Self.name(event)) cannot happen in the state \(Self.name(state)). This is a mistake in "
             + "Postcard: please report it."
+    }
+
+    /// Stops a debug build. In a release build, the caller throws the error.
+    package func stoppingDebugBuilds() -> ImpossibleEvent {
         assertionFailure(description)
+        return self
     }
 
     private static func name(_ value: Any) -> String {

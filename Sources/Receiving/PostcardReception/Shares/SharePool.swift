@@ -119,16 +119,16 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// Checks whether an item could grow.
     func checkGrowth(_ number: Int, by amount: Int) throws(Refusal) {
-        guard let item = items.index(forKey: number) else { return }
+        guard let item = items.index(forKey: number) else { throw .ofAll }
         let peer = items.values[item].peer
         _ = try grant(amount...amount, to: peer, at: holders.index(forKey: peer), isNewItem: false)
     }
 
-    /// Increases the amount of an item.
+    /// Increases the amount of an item. An item that was given back cannot grow.
     mutating func grow(_ number: Int, by amount: Int) throws(Refusal) {
-        guard let item = items.index(forKey: number) else { return }
+        guard let item = items.index(forKey: number) else { throw .ofAll }
         let peer = items.values[item].peer
-        guard let holder = holders.index(forKey: peer) else { return }
+        guard let holder = holders.index(forKey: peer) else { throw .ofAll }
         _ = try grant(amount...amount, to: peer, at: holder, isNewItem: false)
         items.values[item].amount += amount
         holders.values[holder].held += amount

@@ -171,7 +171,8 @@ struct ConnectionState {
     mutating func responseEnds() -> EndAction {
         switch phase {
         case .serving(var exchange):
-            exchange.awaitingResponse -= 1
+            // A response to no request is written as the last one, so that it does not end here.
+            exchange.awaitingResponse = max(exchange.awaitingResponse - 1, 0)
             phase = .serving(exchange)
             return .write
         case .lastResponse(let drain):
@@ -182,7 +183,7 @@ struct ConnectionState {
         }
     }
 
-    /// Whether the client has received the last response of the connection.
+    /// Whether the last response of the connection is written.
     var isLingering: Bool {
         if case .lingering = phase { true } else { false }
     }
@@ -223,7 +224,7 @@ struct ConnectionState {
         /// The client has not begun its first request.
         case beforeRequests
         case betweenRequests
-        /// The client has received the last response of the connection.
+        /// The last response of the connection is written, and the client may still send.
         case afterLastResponse(Drain)
     }
 

@@ -47,6 +47,8 @@ extension DeliveryMachine {
         case wait(Duration, after: UploadError, nextAttempt: Int)
         case finish(UploadResponse)
         case fail(UploadError)
+        /// Report an event that cannot happen in this state. The state does not change.
+        case fault(ImpossibleEvent)
     }
 
     /// The settings by which the machine decides.

@@ -112,9 +112,15 @@ struct DeliveryMachine: Sendable {
     ///   - event: The event.
     ///   - elapsed: How long the upload has taken so far.
     ///   - generator: The random number generator for delays.
-    /// - Returns: `nil` if the event is impossible in this state, which no caller in this module causes.
     mutating func handle(
         _ event: Event, elapsed: Duration, using generator: inout some RandomNumberGenerator
+    ) -> Action {
+        next(after: event, elapsed: elapsed, using: &generator) ?? .fault(ImpossibleEvent(event, in: state))
+    }
+
+    /// The next action after an event; `nil` if the event is impossible in this state.
+    private mutating func next(
+        after event: Event, elapsed: Duration, using generator: inout some RandomNumberGenerator
     ) -> Action? {
         switch (state, event) {
         case (.ready, .started):
@@ -224,9 +230,6 @@ extension DeliveryMachine {
             carryOut($0, of: attempt, upload, resumption, elapsed: elapsed, using: &generator)
         }
     }
-
-    /// The error for an event for which ``handle(_:elapsed:using:)`` returned `nil`.
-    func impossible(_ event: Event) -> ImpossibleEvent { ImpossibleEvent(event, in: state) }
 
     private mutating func carryOut(
         _ action: ResumableUpload.Action, of attempt: UploadAttempt, _ upload: ResumableUpload,

@@ -148,7 +148,8 @@ struct ResumableUpload: Sendable {
     /// - Parameters:
     ///   - response: The response to the latest request.
     ///   - url: The URL that responded. After a redirect it is not the request's URL.
-    mutating func handle(_ response: UploadResponse, from url: URL, _ resumption: inout Resumption) -> Action {
+    /// - Returns: `nil` if no request was sent, so that no response is possible.
+    mutating func handle(_ response: UploadResponse, from url: URL, _ resumption: inout Resumption) -> Action? {
         if let (resource, offer) = resourceOfStep, !offer.isFinal(response), !offer.hasVersion(of: response) {
             return cancel(resource, offer, then: .fail(error(.changedVersion(response, by: url), of: url)), &resumption)
         }
@@ -167,7 +168,7 @@ struct ResumableUpload: Sendable {
         case .fetching(let offer, _, let lost):
             return finish(response, from: url, offer, otherwise: lost, &resumption)
         case .cancelling(let ending): return end(ending, &resumption)
-        case .new, .checking: return .finish(response)
+        case .new, .checking: return nil
         }
     }
 
@@ -182,7 +183,9 @@ struct ResumableUpload: Sendable {
     }
 
     /// Decides what to do after a request or a check of the files has failed.
-    mutating func handle(_ error: UploadError, _ resumption: inout Resumption) -> Action {
+    ///
+    /// - Returns: `nil` if neither was begun.
+    mutating func handle(_ error: UploadError, _ resumption: inout Resumption) -> Action? {
         switch step {
         case .asking where error.code == .connectionLost && resumption.resource == nil && !isTooLarge(resumption):
             // Some servers close the connection when they do not know the OPTIONS method.
@@ -198,7 +201,8 @@ struct ResumableUpload: Sendable {
         case .cancelling(let ending): return end(ending, &resumption)
         case .locating(_, let resource), .probing(_, let resource, _):
             return .fail(self.error(error, of: resource.url))
-        default: return .fail(self.error(error, of: request.url))
+        case .asking, .askingForLimits, .checking: return .fail(self.error(error, of: request.url))
+        case .new: return nil
         }
     }
 

@@ -181,7 +181,8 @@ final class UploadRun: Sendable {
         var saved = job.resource
         var digest = BodyDigest.Announcement.none
         var isVerified = false
-        while let action = machine.handle(event, elapsed: client.time.clock.instant - start, using: &generator) {
+        while true {
+            let action = machine.handle(event, elapsed: client.time.clock.instant - start, using: &generator)
             logFailure(machine.lastError, after: event, before: action)
             if let support = machine.support { client.resumption?.offers.note(support, for: attempt.url) }
             if let bytes = machine.passedAppendBytes {
@@ -228,9 +229,9 @@ final class UploadRun: Sendable {
                 response.isVerified = isVerified
                 return response
             case .fail(let error): throw error
+            case .fault(let fault): throw fault.stoppingDebugBuilds()
             }
         }
-        throw machine.impossible(event)
     }
 
     /// Does some work and returns its event. An ``UploadError`` becomes an event too; other errors end the upload.

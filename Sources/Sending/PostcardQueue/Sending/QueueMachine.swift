@@ -38,7 +38,7 @@ struct QueueMachine: Sendable {
     static let longestWait = 86_400.0
 
     let rules: Rules
-    private var state = State.resting
+    private(set) var state = State.resting
     private var round = Round()
     private var session = Session()
     private var ledger = AttemptLedger()
@@ -55,11 +55,10 @@ struct QueueMachine: Sendable {
 
     mutating func handle(_ event: Event, at now: Date) -> Action {
         switch (state, event) {
-        case (_, .woken(let news)): return wake(news, at: now)
-        case (_, .closed(let events)):
+        case (.resting, .woken(let news)): return wake(news, at: now)
+        case (.resting, .closed(let events)):
             self.events += events
             return session.connection == .disconnected ? callHandlers(then: .end) : settle(then: .close, at: now)
-        case (_, .failed(let mayPass)): return fail(mayPass: mayPass, at: now)
         case (.connecting, .done):
             session.connection = .connected
             return compare()
@@ -94,6 +93,8 @@ struct QueueMachine: Sendable {
         case (.calling(let action), .done):
             state = .resting
             return action
+        case (.resting, _): return .fault(ImpossibleEvent(event, in: state))
+        case (_, .failed(let mayPass)): return fail(mayPass: mayPass, at: now)
         default:
             let fault = ImpossibleEvent(event, in: state)
             state = .resting

@@ -88,7 +88,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
             case .giveUp(let problem):
                 if let problem { throw UploadQueueError(problem) }
                 throw failure
-            case .fault(let fault): throw fault
+            case .fault(let fault): throw fault.stoppingDebugBuilds()
             default: break
             }
             do {

@@ -57,11 +57,12 @@ import Testing
             var machine = DeliveryMachine(rules, resumption: resumption)
             var event = DeliveryMachine.Event.started
             var actions = 0
-            while let action = machine.handle(event, elapsed: elapsed, using: &chance) {
+            while true {
+                let action = machine.handle(event, elapsed: elapsed, using: &chance)
                 actions += 1
                 guard actions < 2_000 else {
                     Issue.record("The upload does not end (seed \(seed)).")
-                    break
+                    return history
                 }
                 switch action {
                 case .prepare: event = .prepared(request)
@@ -96,10 +97,11 @@ import Testing
                     // What was stored is not said to be refused or lost on the way.
                     #expect(storage == nil || [.responseLost, .accepted].contains(error.delivery), "seed \(seed)")
                     return history
+                case .fault(let fault):
+                    Issue.record("\(fault) (seed \(seed))")
+                    return history
                 }
             }
-            Issue.record("The upload was forgotten (seed \(seed)).")
-            return history
         }
 
         private mutating func odds(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &chance) == 0 }

@@ -24,7 +24,7 @@ import Testing
     }
 
     enum Event: Sendable {
-        case started, prepared, adapted, waited, checked, succeeded
+        case started, prepared, adapted, waited, checked, succeeded, verified
         /// A response that is handed on as a success, whatever its status.
         case answered(Int, HTTPFields)
         case refused(Int, UploadError.Delivery)
@@ -150,13 +150,6 @@ import Testing
                 Step(.refused(422, .refused), "fail refused, response-lost"),
             ]),
         Sequence(
-            testDescription: "an event that does not fit the state leads to nothing",
-            steps: [
-                Step(.adapted, "nothing"), Step(.started, "prepare"), Step(.waited, "nothing"),
-                Step(.prepared, "adapt 1"), Step(.checked, "nothing"), Step(.adapted, "send 1"),
-                Step(.checked, "nothing"), Step(.succeeded, "finish after 1"), Step(.succeeded, "nothing"),
-            ]),
-        Sequence(
             testDescription: "nothing follows once an upload has failed",
             steps: begin + [Step(.refused(422, .refused), "fail refused"), Step(.succeeded, "nothing")]),
     ]
@@ -183,6 +176,56 @@ import Testing
                     totalTimeout: sequence.totalTimeout, delivery: sequence.delivery)), request)
         for step in sequence.steps {
             #expect(player.play(step.event, elapsed: step.elapsed) == step.action)
+        }
+    }
+
+    /// The events that lead to a state, and the actions that follow from the events that are possible there.
+    static let states: [(name: String, events: [Event], actions: [String: String])] = [
+        ("ready", [], ["started": "prepare"]),
+        ("preparing", [.started], ["prepared": "adapt 1"]),
+        ("adapting", [.started, .prepared], ["adapted": "send 1"]),
+        (
+            "sending", [.started, .prepared, .adapted],
+            ["succeeded": "verify", "failed": "decide connection-lost, never-arrived"]
+        ),
+        (
+            "verifying", [.started, .prepared, .adapted, .succeeded],
+            ["verified": "finish after 1", "failed": "decide connection-lost, never-arrived"]
+        ),
+        (
+            "deciding", [.started, .prepared, .adapted, .failed(.connectionLost, .neverArrived)],
+            ["decided": "wait 1 second"]
+        ),
+        (
+            "waiting",
+            [.started, .prepared, .adapted, .failed(.connectionLost, .neverArrived), .decided(.passOn)],
+            ["waited": "adapt 2"]
+        ),
+        ("over", [.started, .prepared, .adapted, .succeeded, .verified], [:]),
+    ]
+
+    private static let events: [Event] = [
+        .started, .prepared, .adapted, .checked, .succeeded, .verified, .failed(.connectionLost, .neverArrived),
+        .decided(.passOn), .waited,
+    ]
+
+    @Test(arguments: states)
+    func `each event leads to one action in a state, or is a mistake`(
+        state: String, before: [Event], actions: [String: String]
+    ) throws {
+        let request = try Player.request()
+        var retry = RetryPolicy(maximumAttempts: 3)
+        retry.firstDelay = .seconds(1)
+        retry.jitter = 0
+        var player = Player(
+            DeliveryMachine(
+                DeliveryMachine.Rules(url: request.url, retryPolicy: retry, hasInterceptors: true, verifies: true)),
+            request)
+        for event in before { #expect(player.play(event) != "nothing") }
+        for event in Self.events {
+            var next = player
+            let name = String("\(event)".prefix { $0 != "(" })
+            #expect(next.play(event) == actions[name] ?? "nothing", "\(state), \(name)")
         }
     }
 

@@ -64,6 +64,7 @@ struct Player {
         case .prepared: return .prepared(request)
         case .adapted: return .adapted(request, known)
         case .checked: return .checked
+        case .verified: return .verified
         case .waited: return .waited
         case .succeeded: return .responded(Self.response(201), from: request.url)
         case .answered(let status, let fields): return .responded(Self.response(status, fields), from: request.url)
@@ -119,7 +120,7 @@ struct Player {
 
     private func describe(_ action: DeliveryMachine.Action?) -> String {
         switch action {
-        case nil: "nothing"
+        case nil, .fault: "nothing"
         case .prepare(let limits, _): "prepare" + (limits.maximumBodyBytes.map { " within \($0)" } ?? "")
         case .adapt(_, let attempt): "adapt \(attempt)"
         case .check(_, let bytes): "check" + (bytes.map { ", reading \($0)" } ?? "")

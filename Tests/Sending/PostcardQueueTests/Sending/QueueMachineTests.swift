@@ -102,7 +102,8 @@ import Testing
         var begins: [Int] = []
         var event = DeliveryMachine.Event.started
         var state: String?
-        while state == nil, let action = machine.handle(event, elapsed: elapsed, using: &generator) {
+        while state == nil {
+            let action = machine.handle(event, elapsed: elapsed, using: &generator)
             switch action {
             case .prepare: event = .prepared(request)
             case .adapt(let request, _): event = .adapted(request, KnownServer(support: .unlisted(inviting: nil)))
@@ -117,7 +118,7 @@ import Testing
                 event = .waited
             case .finish: state = "done"
             case .fail: state = "failed"
-            case .check, .verify, .decide:
+            case .check, .verify, .decide, .fault:
                 Issue.record("\(action)")
                 return
             }

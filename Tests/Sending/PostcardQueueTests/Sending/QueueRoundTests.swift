@@ -204,6 +204,7 @@ import Testing
         var counts: [Int] = []
         var action = machine.handle(.compared(carried: [:], recorded: [:], events: []), at: QueueWorld.start)
         if case .claim(let claim) = action { counts.append(claim.count) }
+        _ = machine.handle(.exhausted(nextDue: nil), at: QueueWorld.start)
         let events = (1...51).map { AttemptEvent.ended(AttemptID(upload: UUID(), number: $0), end) }
         action = machine.handle(.woken(.init(events: events)), at: QueueWorld.start)
         while case .settle(let ended, _) = action {
