@@ -240,7 +240,7 @@ extension Database {
             sql: "UPDATE upload SET sent = ? WHERE id = ? AND state = 'sending'", arguments: [bytesSent, id])
     }
 
-    /// Saves the URL of an upload's upload resource; `nil` removes it.
+    /// Saves the URL of an upload's upload resource. If `resource` is `nil`, removes the saved URL.
     func noteResource(_ resource: URL?, of id: QueuedUpload.ID) throws {
         try execute(
             sql: "UPDATE upload SET resource = ? WHERE id = ? AND state = 'sending' AND session IS NULL",
