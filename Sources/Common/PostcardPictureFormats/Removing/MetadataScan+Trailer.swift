@@ -141,7 +141,7 @@ extension MetadataScan {
 // MARK: - Samsung
 
 extension MetadataScan {
-    /// Samsung's directory of blocks, in the order of the file.
+    /// Samsung's directory of blocks. The blocks are sorted by offset.
     private struct SamsungDirectory {
         let range: Range<Int64>
         /// The offset after the list of blocks.

@@ -247,7 +247,7 @@ struct PartContent: Sendable {
 
     /// The number of first bytes that are enough to distinguish text from other content.
     static let textSample = 4 << 10
-    /// The number of bytes to keep of a policy. Object stores accept fewer bytes before a file.
+    /// The number of bytes to keep of a policy: more than object stores accept before the file.
     private static let policySample = 64 << 10
     private static let tailBytes = 8
 

@@ -28,7 +28,7 @@ public struct FormExamination: Sendable {
     /// Whether a field named `policy` was found.
     var hasPolicy = false
     var frame = FrameEvidence()
-    /// The parts other than pictures that end in CRLF. If the sender adds CRLF to each part, all parts but the last do.
+    /// The parts other than pictures that end in CRLF. A sender that adds CRLFs adds one to each part but the last.
     var trailingLineBreaks = TrailingLineBreaks()
     private(set) var bodySize: Int64 = 0
     /// The body's first bytes, as the excerpt of findings about the whole body.
@@ -124,7 +124,7 @@ public struct FormExamination: Sendable {
         }
     }
 
-    /// The limits of the parser. Content is not limited; what is held in memory has the default limits.
+    /// The limits of the parser. Content is not limited. Headers, which are held in memory, have the default limits.
     private static let limits: FormLimits = {
         var limits = FormLimits()
         limits.maximumBodyBytes = .max

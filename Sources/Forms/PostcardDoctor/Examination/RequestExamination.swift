@@ -141,7 +141,7 @@ public struct RequestExamination: Sendable {
         return finding
     }
 
-    /// Adds the edits that need the whole request: for a missing type, and for lengths that other edits change.
+    /// Decides the edits of the Content-Type, the Content-Length and the last delimiter, once the request has ended.
     private func addEdits(to explanation: inout Explanation, _ head: RequestHead, _ framing: Framing) {
         let mismatch = FormProblem.Code.contentLengthMismatch
         if !form.isClosed, let index = explanation.findings.firstIndex(where: { $0.code == mismatch }) {

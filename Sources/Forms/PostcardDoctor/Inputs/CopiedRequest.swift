@@ -98,7 +98,7 @@ private struct CopiedCommand {
         }
     }
 
-    /// Adds a header field other than Content-Length. That field is wrong, because the browser left out files.
+    /// Adds a header field. Content-Length is left out, because its value is wrong if the browser left out files.
     private mutating func addHeader(_ text: [UInt8]) {
         guard let colon = text.firstIndex(of: .colon) else { return }
         let value = text[(colon + 1)...].drop { $0 == .space }

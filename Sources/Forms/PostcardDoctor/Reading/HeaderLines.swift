@@ -247,8 +247,8 @@ extension BodyBuffer {
         }
     }
 
-    /// Whether a third of a name is near its place. If at most two bytes of a name are wrong, one third is intact. This
-    /// test is a hundred times faster than a full comparison.
+    /// Whether a third of a name is at most two bytes from its usual index. If at most two bytes of the name are wrong,
+    /// one third is intact. This test is a hundred times faster than a full comparison.
     private func holdsPiece(of name: [UInt8], near index: Int) -> Bool {
         let length = name.count / 3
         countSteps(15)

@@ -52,7 +52,7 @@ package struct FileDamageDetector: Sendable {
         tail.read(bytes, isKept: isKept)
     }
 
-    /// Counts the line breaks in bytes. In a JPEG, only the pixels are compressed data.
+    /// Counts the line breaks in the next bytes, of which all are compressed data, or in a JPEG only the pixels.
     private mutating func readLineBreaks(_ bytes: UnsafeRawBufferPointer, from offset: Int64) {
         guard picture.isJPEG else { return breaks.read(bytes, isData: true) }
         func index(of place: Int64?) -> Int { Int(min(max((place ?? .max) - offset, 0), Int64(bytes.count))) }

@@ -197,7 +197,7 @@ extension ConformanceSuite {
             .create(.half), .append(.half, .most).at(.most).expecting(.when(409), .completeness(false))),
     ]
 
-    /// The reason for checks of errors: one with the value `?1` could be mistaken for the end of the upload.
+    /// The reason to check errors: an error with `Upload-Complete: ?1` could be mistaken for the end of the upload.
     private static let identificationSentence =
         "the response MUST include the Upload-Complete header field with a true value, allowing clients to identify "
         + "whether a response, in particular error responses, is related to the resumable upload itself or the "

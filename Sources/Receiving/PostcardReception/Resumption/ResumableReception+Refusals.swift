@@ -49,7 +49,7 @@ extension ResumableReception {
         }
     }
 
-    /// Adds the version and the completeness to a refusal, and the limits to a refusal about limits.
+    /// Adds header fields to a refusal: the draft's version, whether the upload has ended, and, to a 413, the limits.
     func named(_ problem: UploadProblem, _ version: ResumptionVersion, isFinal: Bool) -> UploadProblem {
         reception.named(problem).adding { fields in
             fields.setResumptionVersion(version)

@@ -193,7 +193,7 @@ extension SharedResource {
     }
 }
 
-/// The number of files and connections that the process may have open.
+/// The descriptors of the process, which limit how many files and connections it may have open.
 package enum OpenFiles {
     #if canImport(Glibc)
     private static var resource: __rlimit_resource_t { __rlimit_resource_t(RLIMIT_NOFILE.rawValue) }
@@ -222,10 +222,10 @@ package enum OpenFiles {
         return getrlimit(resource, &limit) == 0 ? Int(min(limit.rlim_cur, 1 << 20)) : 1024
     }
 
-    /// The number of files that the receiver itself needs: three for each event loop, and a fixed number of others.
+    /// The number of descriptors for the receiver itself: three for each event loop, and a fixed number of others.
     static let reserve = 64 + 3 * System.coreCount
 
-    /// The maximum number of connections. A file must be left for each connection, and some for the receiver itself.
+    /// The maximum number of connections. Each needs two descriptors, one of them for a file, besides the ``reserve``.
     package static var maximumConnections: Int { max((maximum - reserve) / 2, 8) }
 
     /// The number of connections that the receiver may have.

@@ -209,7 +209,7 @@ public final class S3Upload: PendingUpload {
         await remove(contents.indices.filter { contents[$0].size > 0 }.map { ObjectName.file($0, of: draft) })
     }
 
-    /// Removes objects, even if the client is disconnected. After an error, the sweep removes the others.
+    /// Removes objects, even if the client is disconnected. After an error, the sweep removes the remaining objects.
     private func remove(_ names: [String]) async {
         let objects = store.objects
         await objects.surroundings.evenIfCancelled { try? await objects.delete(names) }

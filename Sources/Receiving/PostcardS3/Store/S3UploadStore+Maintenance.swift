@@ -73,7 +73,7 @@ struct SweepTimes: Sendable {
     var orphan: TimeInterval = 24 * 3600
     /// How long the files of a deleted record stay readable for clients that have opened them.
     var openFiles: TimeInterval = 3600
-    /// How long the empty object that marks a deleted record stays: longer than the store accepts an old signature.
+    /// How long the empty object that marks a deleted record stays: longer than the signature of a request is valid.
     var mark: TimeInterval = 24 * 3600
     /// How long after a commit the receiver itself may list the record. After this time, another receiver lists it.
     var listing: TimeInterval = 600

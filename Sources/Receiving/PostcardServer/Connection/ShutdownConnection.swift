@@ -50,7 +50,7 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 }
 
-/// Closes a connection at once when it receives its event, without waiting for other handlers.
+/// Closes the connection as soon as an ``Event`` is fired in its pipeline, without waiting for other handlers.
 private final class ConnectionCut: ChannelInboundHandler {
     typealias InboundIn = NIOAny
 

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Events of several tasks and threads become one sequence. The first step of an attempt, the end of each part and the
 /// last step are always reported, and other steps at most once per interval. Events are only added to a queue, so that
-/// the program's closures are called by other tasks.
+/// the app's closures are called by other tasks.
 final class ProgressReporter: Sendable {
     private let events: UploadEventQueue
     private let interval: Duration

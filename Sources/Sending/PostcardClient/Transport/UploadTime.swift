@@ -80,7 +80,7 @@ extension ContinuousClock {
 
 /// One timer for all requests on a clock, because a timer per request would cost more than sending a small form.
 ///
-/// Callbacks must return at once and must not call closures of the program. The calls of one callback never overlap.
+/// Callbacks must return at once and must not call the app's closures. The calls of one callback never overlap.
 final class SharedTimer: Sendable {
     private let clock: any UploadClock
 

@@ -53,7 +53,7 @@ final class BackgroundSessionRegistry: Sendable {
         return true
     }
 
-    /// Passes a wake-up to the session's sender, now or when it is added. If none is added in time, calls the handler.
+    /// Passes a wake-up to the session's sender, now or once it is added. Without a sender in time, calls the handler.
     func wakeUp(_ identifier: String, at time: QueueTime = QueueTime(), _ handler: @escaping @Sendable () -> Void) {
         let once = SingleCall(handler)
         let sender = entries.withLock { entries -> BackgroundSender? in

@@ -97,9 +97,9 @@ enum SessionSlot<Session: AnyObject> {
         return session
     }
 
-    /// Makes a caller wait until the given-up session has ended.
+    /// If this process gave up the session, makes a caller wait until the session has ended.
     ///
-    /// - Returns: `false` if there is no such session, and the caller does not wait.
+    /// - Returns: `false` if the caller need not wait, because the session was not given up or has already ended.
     mutating func wait(_ caller: CheckedContinuation<Void, Never>) -> Bool {
         guard case .ending(let session, let waiting) = self else { return false }
         self = .ending(session, waiting: waiting + [caller])

@@ -152,8 +152,8 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         _ = session
     }
 
-    /// Records the queue that uses the session from now on. Returns `false` if it must wait for the end of the given-up
-    /// session.
+    /// Records the queue that uses the session from now on. Returns `false` if the queue must wait for the end of
+    /// the session, because this process gave up the session.
     private func take(
         _ token: EventRelay.Token, _ settings: BackgroundSession,
         _ freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
@@ -168,7 +168,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         }
     }
 
-    /// Waits until the given-up session has ended.
+    /// If this process gave up the session, waits until the session has ended.
     private func ended() async {
         await withCheckedContinuation { caller in
             if !state.withLock({ $0.slot.wait(caller) }) { caller.resume() }

@@ -73,8 +73,8 @@ extension UploadQueue {
         }
     }
 
-    /// Cancels an upload. If it is being sent, the process or system that sends it stops. If the server has accepted
-    /// the form by then, the upload is done.
+    /// Cancels an upload. If the upload is being sent, the sending process or the system stops the transfer. If the
+    /// server has accepted the form by then, the upload is done.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
     public func cancel(_ id: QueuedUpload.ID) async throws(UploadQueueError) {

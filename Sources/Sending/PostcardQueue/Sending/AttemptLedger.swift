@@ -20,8 +20,8 @@ struct AttemptLedger: Sendable {
     /// Ends of attempts that were not written to the database yet.
     private(set) var ended: [QueueMachine.EndedAttempt] = []
     /// Attempts that the database records as begun but that this process did not begin, because something failed in
-    /// between. Their forms cannot have been delivered. Before the first comparison it is `nil`: such an attempt may
-    /// have been begun by an earlier process.
+    /// between. Their forms cannot have been delivered. `nil` before the first comparison, because an earlier process
+    /// may have begun such attempts.
     private var unbegun: Set<AttemptID>?
 
     var isEmpty: Bool { open.isEmpty }

@@ -94,7 +94,7 @@ final class LocalSender: Sendable {
 }
 
 extension LocalSender: AttemptCarrier {
-    /// Puts uploads back into the queue that an earlier process was sending when it ended.
+    /// Puts back into the queue the uploads that an earlier process was sending when the process ended.
     func connect() throws {
         try store.database.write { try $0.recoverUploads(failingUnclear: options.retryPolicy.unclearFailure) }
     }

@@ -76,7 +76,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
 
     /// Runs a round: carries out the machine's actions until the round ends.
     ///
-    /// - Throws: ``UploadQueueError`` or an error of the carrier if the round was given up.
+    /// - Throws: ``UploadQueueError`` or an error of the carrier if an action failed or the system accepts no uploads.
     mutating func play(_ event: QueueMachine.Event) async throws -> Ending {
         var event = event
         var failure: any Error = CancellationError()

@@ -30,7 +30,7 @@ extension Database {
         ).execute(arguments: [id])
     }
 
-    /// Stores the latest response of a server; removes it if the response is `nil`.
+    /// Stores the latest response to an upload. If `response` is `nil`, removes the stored response.
     private func keep(_ response: QueuedUpload.Response?, of id: QueuedUpload.ID) throws {
         guard let response else { return try execute(sql: "DELETE FROM response WHERE id = ?", arguments: [id]) }
         try execute(

@@ -214,7 +214,7 @@ extension Database {
         return Date(timeIntervalSince1970: Double.fromDatabaseValue(due) ?? 0)
     }
 
-    /// Puts uploads back into the queue that an earlier process was sending when it ended.
+    /// Puts back into the queue the uploads that an earlier process was sending when the process ended.
     ///
     /// - Parameter failure: The failure of uploads whose form a server may have, if the server cannot be asked.
     ///   Defaults to `nil`: these uploads are put back too.
@@ -240,7 +240,7 @@ extension Database {
             sql: "UPDATE upload SET sent = ? WHERE id = ? AND state = 'sending'", arguments: [bytesSent, id])
     }
 
-    /// Saves the URL of an upload's upload resource; `nil` removes it.
+    /// Saves the URL of an upload's upload resource. If `resource` is `nil`, removes the saved URL.
     func noteResource(_ resource: URL?, of id: QueuedUpload.ID) throws {
         try execute(
             sql: "UPDATE upload SET resource = ? WHERE id = ? AND state = 'sending' AND session IS NULL",

@@ -8,10 +8,10 @@ import SystemPackage
 ///
 /// ```
 /// queue.sqlite         the database, with SQLite's other files next to it
-/// queue.closed         what the database's files were like when the queue was closed
+/// queue.closed         the state of the database's files when the queue was closed
 /// queue.lock           locked by the process that sends
 /// bodies/UUID          the body of an upload, as it is sent
-/// imports/UUID         what was picked for an upload, until its body is written
+/// imports/UUID         the files of an upload, until its body is written
 /// older-N              a queue of an older version that was set aside
 /// ```
 ///
