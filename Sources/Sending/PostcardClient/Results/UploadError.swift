@@ -84,7 +84,7 @@ public struct UploadError: PostcardError {
     /// The kind of failure.
     public let code: Code
 
-    /// What happened, where, and what to do, in a sentence or two.
+    /// What happened, and where, in a sentence or two.
     public internal(set) var message: String
 
     /// The message without the text of the response, for readers who see the response too.
