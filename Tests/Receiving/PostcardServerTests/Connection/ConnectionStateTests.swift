@@ -98,4 +98,65 @@ struct ConnectionStateTests {
         #expect(state.outputCloses() == .ignore)
         #expect(state.headRead() == .drop)
     }
+
+    /// What each event leads to: a head, bytes of a body, the end of a request, the end of input, a failure of the
+    /// input, the beginning and the end of a response, and the end of the output.
+    static let phases: [(name: String, before: @Sendable (inout ConnectionState) -> Void, actions: [String])] = [
+        ("between requests", { _ in }, ["pass", "pass", "pass", "pass", "pass", "writeAsLast", "write", "linger"]),
+        (
+            "in a body", { _ = $0.headRead() },
+            ["pass", "pass", "pass", "pass", "passAsInterruption", "writeAsLast", "write", "linger"]
+        ),
+        (
+            "after a request",
+            {
+                _ = $0.headRead(); _ = $0.endRead()
+            },
+            ["pass", "pass", "pass", "pass", "pass", "write", "write", "linger"]
+        ),
+        (
+            "after a body that broke off",
+            {
+                _ = $0.headRead(); _ = $0.inputFailed()
+            },
+            ["pass", "pass", "pass", "pass", "drop", "writeAsLast", "write", "linger"]
+        ),
+        (
+            "after bytes that are no request", { _ = $0.inputFailed() },
+            ["drop", "drop", "drop", "pass", "drop", "writeMalformedRequest", "write", "linger"]
+        ),
+        (
+            "in the last response",
+            {
+                _ = $0.headRead(); _ = $0.responseBegins(isLast: true)
+            },
+            ["drop", "drop", "drop", "pass", "drop", "drop", "writeAndLinger", "linger"]
+        ),
+        (
+            "after the last response",
+            {
+                _ = $0.headRead(); _ = $0.responseBegins(isLast: true); _ = $0.responseEnds()
+            },
+            ["drop", "drop", "drop", "close", "drop", "drop", "drop", "ignore"]
+        ),
+        ("closed", { $0.closes() }, ["drop", "drop", "drop", "pass", "drop", "drop", "drop", "ignore"]),
+    ]
+
+    @Test(arguments: phases)
+    func `each event leads to one action in each phase`(
+        name: String, before: @Sendable (inout ConnectionState) -> Void, actions: [String]
+    ) {
+        var state = ConnectionState()
+        before(&state)
+        func result(_ event: (inout ConnectionState) -> Any) -> String {
+            var next = state
+            return "\(event(&next))"
+        }
+        let results = [
+            result { $0.headRead() }, result { $0.bodyRead(1) }, result { $0.endRead() }, result { $0.inputClosed() },
+            result { $0.inputFailed() }, result { $0.responseBegins(isLast: false) }, result { $0.responseEnds() },
+            result { $0.outputCloses() },
+        ]
+        #expect(results == actions, "\(name)")
+    }
 }
