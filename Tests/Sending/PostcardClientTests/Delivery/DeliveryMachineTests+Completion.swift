@@ -16,7 +16,11 @@ extension DeliveryMachineTests {
         Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "OPTIONS /"), Step(offer, "POST / 0–0"),
     ]
     private static let appending =
-        creating + [Step(created, "check"), Step(.checked, "PATCH /uploads/1 0–60")]
+        creating + [
+            // Nothing was sent to which a server could have responded.
+            Step(created, "check"), Step(.succeeded, "nothing"), Step(.checked, "PATCH /uploads/1 0–60"),
+            Step(.checked, "nothing"),
+        ]
     private static let ending = appending + [Step(.answered(204, [:]), "PATCH /uploads/1 60–100")]
     /// An upload resource is given up.
     private static let cancelled = Step(.answered(204, [:]), "fail refused")
