@@ -42,7 +42,9 @@ extension UploadProblem {
         code: "token-wrong", detail: "The receiver does not accept the token for this.",
         challenge: #"Bearer realm="postcard", error="invalid_token""#)
 
-    private static func unauthorized(code: String, detail: String, challenge: String) -> UploadProblem {
+    private static func unauthorized(
+        code: UploadProblem.Code, detail: String, challenge: String
+    ) -> UploadProblem {
         var problem = UploadProblem(
             status: 401, code: code, detail: detail,
             advice: "Send Authorization: Bearer with a token from the operator of the receiver.")

@@ -43,13 +43,14 @@ public struct TestAnswer: Sendable {
     /// A response.
     ///
     /// - Parameters:
-    ///   - code: The status, from 100 to 999.
+    ///   - status: The status, such as 503.
     ///   - json: The body, as JSON. Defaults to none.
     ///   - headerFields: Further header fields, such as `Retry-After`. A `Content-Type` replaces `application/json`.
-    public static func status(_ code: Int, json: String = "", headerFields: HTTPFields = [:]) -> TestAnswer {
+    public static func status(
+        _ status: HTTPResponse.Status, json: String = "", headerFields: HTTPFields = [:]
+    ) -> TestAnswer {
         var fields = headerFields
         if !json.isEmpty, fields[.contentType] == nil { fields[.contentType] = "application/json" }
-        let status = HTTPResponse.Status(code: min(max(code, 0), 999))
         return TestAnswer(.response(UploadResponse(status: status, headerFields: fields, body: Data(json.utf8))))
     }
 
@@ -65,9 +66,9 @@ public struct TestAnswer: Sendable {
     ///   - limit: The size in bytes that the form exceeds, or for the code `file-too-large` the maximum size of each
     ///     file. Photos that follow the server's limit are then fitted to this size and sent again. Defaults to `nil`,
     ///     no limit.
-    public static func problem(_ status: Int, code: String, limit: Int64? = nil) -> TestAnswer {
+    public static func problem(_ status: HTTPResponse.Status, code: String, limit: Int64? = nil) -> TestAnswer {
         let problem = Problem(
-            status: status, code: code,
+            status: status.code, code: code,
             limit: limit.map { bytes in
                 let name =
                     switch code {

@@ -33,7 +33,7 @@ struct Diagnosis: Sendable {
         // A form that exceeds a limit of this receiver also exceeds the common defaults, for the same reason.
         if refusal.status == .contentTooLarge { groups.removeAll { $0.finding.code == .overCommonDefaults } }
         self.refusal = refusal
-        let code = FormProblem.Code(rawValue: refusal.code)
+        let code = FormProblem.Code(rawValue: refusal.code.rawValue)
         if let cause = groups.first?.finding, let code, !unread.contains(code), cause.explains(refusal, code) {
             self.refusal = UploadProblem(cause)
         } else if let index = groups.firstIndex(where: { $0.finding.isFound(by: refusal) }) {
@@ -81,13 +81,13 @@ extension Finding {
     ]
 
     fileprivate func isFound(by refusal: UploadProblem) -> Bool {
-        code.rawValue == refusal.code && offset == refusal.offset ?? offset
+        code.rawValue == refusal.code.rawValue && offset == refusal.offset ?? offset
     }
 }
 
 extension UploadProblem {
     fileprivate init(_ cause: Finding) {
-        self.init(status: .badRequest, code: cause.code.rawValue, detail: cause.message, advice: cause.advice)
+        self.init(status: .badRequest, code: Code(cause.code), detail: cause.message, advice: cause.advice)
         offset = cause.place == .body ? cause.offset : nil
         partIndex = cause.partIndex
     }
@@ -112,9 +112,10 @@ extension RequestDescription.Problem {
     }
 
     init(_ refusal: UploadProblem) {
-        let code = FormProblem.Code(rawValue: refusal.code)
+        let code = FormProblem.Code(rawValue: refusal.code.rawValue)
         self.init(
-            code: refusal.code, severity: (code?.severity ?? .error).rawValue, place: Finding.Place.body.rawValue,
+            code: refusal.code.rawValue, severity: (code?.severity ?? .error).rawValue,
+            place: Finding.Place.body.rawValue,
             offset: refusal.offset, length: 0, part: refusal.partIndex, message: refusal.detail, fix: refusal.advice,
             reason: code?.cause, swift: code?.swift, count: 1, also: [], consequences: [], otherConsequences: 0)
     }

@@ -232,10 +232,10 @@ struct RequestSummary: Encodable, Sendable {
         path = Secrets.hidingValues(ofPath: request.path)
         status = request.status
         if case .refused(let problem) = request.outcome {
-            code = problem.code
+            code = problem.code.rawValue
             // If PostcardDoctor has no explanation for a code, the code is its own title.
-            let known = FormProblem.Code(rawValue: problem.code)?.title
-            title = known.flatMap { $0 == problem.code ? nil : $0 } ?? problem.title
+            let known = FormProblem.Code(rawValue: problem.code.rawValue)?.title
+            title = known.flatMap { $0 == problem.code.rawValue ? nil : $0 } ?? problem.title
         } else {
             (code, title) = (nil, nil)
         }

@@ -67,7 +67,7 @@ extension RequestLine {
         method = words.first.map(String.init) ?? ""
         rawPath = words.dropFirst().first.map { String($0.prefix { $0 != "?" }) } ?? ""
         status = refusal.problem.status.code
-        code = refusal.problem.code
+        code = refusal.problem.code.rawValue
     }
 }
 
@@ -99,7 +99,7 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
         } catch let problem as UploadProblem {
             entry.change { line in
                 line.status = problem.status.code
-                line.code = problem.code
+                line.code = problem.code.rawValue
             }
             if problem.isOfShare { entry.drop() }
             throw problem

@@ -36,7 +36,7 @@ struct TraceMiddleware<Context: RequestContext>: RouterMiddleware {
         } catch {
             let status = (error as? any HTTPResponseError)?.status ?? .internalServerError
             work.note(status, route: context.endpointPath, of: request.method)
-            if let problem = error as? UploadProblem { work.span.attributes["error.type"] = problem.code }
+            if let problem = error as? UploadProblem { work.span.attributes["error.type"] = problem.code.rawValue }
             throw error
         }
     }

@@ -92,9 +92,9 @@ package final class UploadMeter: Sendable {
     package func refused(_ problem: UploadProblem) {
         counts.withLock { counts in
             counts.refused += 1
-            counts.refusals[problem.code, default: 0] += 1
+            counts.refusals[problem.code.rawValue, default: 0] += 1
         }
-        counters.increment(.refusals, [("code", problem.code)])
+        counters.increment(.refusals, [("code", problem.code.rawValue)])
     }
 
     /// Counts an upload that was removed because of a limit of the store.

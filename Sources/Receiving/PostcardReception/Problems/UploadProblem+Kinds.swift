@@ -4,7 +4,7 @@ package import PostcardStore
 
 extension UploadProblem {
     private init(_ code: FormProblem.Code, detail: String, advice: String) {
-        self.init(status: code.status, code: code.rawValue, detail: detail, advice: advice)
+        self.init(status: code.status, code: Code(code), detail: detail, advice: advice)
     }
 
     static func bodyTooLarge(announced: String, limits: FormLimits) -> UploadProblem {
@@ -166,7 +166,7 @@ extension UploadProblem {
 
     /// The refusal of a request that may succeed later.
     private static func unavailable(
-        _ code: String, detail: String, advice: String, retryAfterSeconds: Int
+        _ code: Code, detail: String, advice: String, retryAfterSeconds: Int
     ) -> UploadProblem {
         var problem = UploadProblem(status: 503, code: code, detail: detail, advice: advice)
         problem.retryAfterSeconds = retryAfterSeconds
@@ -235,7 +235,7 @@ extension UploadProblem {
         return problem
     }
 
-    private static let digestMismatchCode = "digest-mismatch"
+    private static let digestMismatchCode: Code = "digest-mismatch"
 
     /// Whether the bytes of the request do not match its digest.
     var isDigestMismatch: Bool { code == Self.digestMismatchCode }

@@ -16,7 +16,7 @@ extension UploadProblem {
     private init(
         _ type: ResumptionProblemType, status: HTTPResponse.Status, detail: String, advice: String
     ) {
-        self.init(status: status, code: type.rawValue, detail: detail, advice: advice)
+        self.init(status: status, code: Code(rawValue: type.rawValue), detail: detail, advice: advice)
         resumption.type = type
     }
 
@@ -50,7 +50,7 @@ extension UploadProblem {
     static func uploadTooLarge(maximum: Int64) -> UploadProblem {
         let code = FormProblem.Code.bodyTooLarge
         var problem = UploadProblem(
-            status: code.status, code: code.rawValue,
+            status: code.status, code: Code(code),
             detail: "The upload has more than the \(maximum) bytes that are allowed.",
             advice: "Send fewer or smaller files, or several forms.")
         problem.limit = Limit(name: "maximumBodyBytes", value: maximum)

@@ -10,7 +10,7 @@ public struct UploadProblem: PostcardError, Hashable {
     /// The HTTP status of the response.
     public var status: HTTPResponse.Status { facts.status }
     /// The kind of problem: a `FormProblem.Code` or a receiver's own code. Codes are stable, so scripts can match them.
-    public var code: String { facts.code }
+    public var code: Code { facts.code }
     /// A sentence that describes the problem of this request.
     public var detail: String { facts.detail }
     /// The same as ``detail``.
@@ -68,7 +68,7 @@ public struct UploadProblem: PostcardError, Hashable {
 
     private struct Facts: Hashable {
         let status: HTTPResponse.Status
-        let code: String
+        let code: Code
         let detail: String
         var advice: String?
         var offset: Int64?
@@ -98,6 +98,24 @@ public struct UploadProblem: PostcardError, Hashable {
         set { storage = .facts(newValue) }
     }
 
+    /// The kind of problem: that of a `FormProblem`, or one of the server's or the app's own.
+    public struct Code: PostcardErrorCode, ExpressibleByStringLiteral {
+        public let rawValue: String
+
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        public init(stringLiteral word: String) {
+            self.init(rawValue: word)
+        }
+
+        /// Makes the code of a problem that the form parser found.
+        public init(_ code: FormProblem.Code) {
+            self.init(rawValue: code.rawValue)
+        }
+    }
+
     /// A limit that a request exceeds.
     public struct Limit: Sendable, Hashable, Encodable {
         /// The name of the limit.
@@ -113,14 +131,14 @@ public struct UploadProblem: PostcardError, Hashable {
     }
 
     /// Makes a problem for an app's own refusals.
-    public init(status: HTTPResponse.Status, code: String, detail: String, advice: String? = nil) {
+    public init(status: HTTPResponse.Status, code: Code, detail: String, advice: String? = nil) {
         storage = .facts(Facts(status: status, code: code, detail: detail, advice: advice))
     }
 
     /// Makes a problem from a problem that the form parser found.
     public init(_ problem: FormProblem) {
         self.init(
-            status: problem.status, code: problem.code.rawValue, detail: problem.message,
+            status: problem.status, code: Code(problem.code), detail: problem.message,
             advice: problem.advice)
         offset = problem.offset
         partIndex = problem.partIndex
@@ -129,7 +147,7 @@ public struct UploadProblem: PostcardError, Hashable {
 
     /// The code, written as words.
     public var title: String {
-        let words = code.replacing("-", with: " ")
+        let words = code.rawValue.replacing("-", with: " ")
         return words.prefix(1).uppercased() + words.dropFirst()
     }
 
@@ -153,7 +171,7 @@ extension UploadProblem: Encodable {
         try container.encode(title, forKey: .title)
         try container.encode(status.code, forKey: .status)
         try container.encode(detail, forKey: .detail)
-        try container.encode(code, forKey: .code)
+        try container.encode(code.rawValue, forKey: .code)
         try container.encodeIfPresent(offset, forKey: .offset)
         try container.encodeIfPresent(partIndex, forKey: .part)
         try container.encodeIfPresent(advice, forKey: .advice)
@@ -168,7 +186,7 @@ extension UploadProblem {
     /// Makes a problem from an error of the form decoder.
     public init(_ error: FormDecodingError) {
         self.init(
-            status: error.status, code: error.code.rawValue, detail: error.message, advice: error.advice)
+            status: error.status, code: Code(rawValue: error.code.rawValue), detail: error.message, advice: error.advice)
         offset = error.offset
         partIndex = error.partIndex
     }

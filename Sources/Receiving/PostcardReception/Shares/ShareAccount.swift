@@ -247,7 +247,7 @@ package final class ShareAccount: Sendable {
     private func note(_ problem: UploadProblem) {
         meter?.refused(problem)
         guard let logger else { return }
-        let count = state.withLock { $0.lines[problem.code, default: RepeatedLine()].count(at: .now) }
+        let count = state.withLock { $0.lines[problem.code.rawValue, default: RepeatedLine()].count(at: .now) }
         guard let count else { return }
         logger.warning(
             "Refused clients that hold too much", metadata: ["code": "\(problem.code)", "count": "\(count)"])

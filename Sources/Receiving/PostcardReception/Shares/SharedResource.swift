@@ -167,7 +167,7 @@ extension SharedResource {
     func usedUp(total: Int) -> UploadProblem {
         let refusal = refusal
         var problem = UploadProblem(
-            status: .serviceUnavailable, code: refusal.code,
+            status: .serviceUnavailable, code: UploadProblem.Code(rawValue: refusal.code),
             detail: "All clients together may have \(total) \(refusal.noun), and there is no room for more.",
             advice: "Send the request again in a moment.")
         problem.limit = UploadProblem.Limit(name: refusal.limit, value: Int64(total))
@@ -182,7 +182,7 @@ extension SharedResource {
     func shareUsedUp(limit: Int) -> UploadProblem {
         let refusal = refusal
         var problem = UploadProblem(
-            status: .tooManyRequests, code: refusal.code + "-of-client",
+            status: .tooManyRequests, code: UploadProblem.Code(rawValue: refusal.code + "-of-client"),
             detail: "Your address may have \(limit) \(refusal.noun) now, and there is no room for more.",
             advice: (refusal.advice.map { $0 + " " } ?? "")
                 + "Behind a proxy, start the receiver with --trust-proxy and the proxy's address.")

@@ -229,7 +229,7 @@ enum RequestFieldCheck {
 extension UploadProblem {
     fileprivate init(_ fault: RequestFieldGrammar.Fault, of field: String) {
         self.init(
-            status: fault.code.status, code: fault.code.rawValue,
+            status: fault.code.status, code: UploadProblem.Code(fault.code),
             detail: fault.message(of: field), advice: fault.advice)
         if case .tooLong(let maximumBytes, _) = fault {
             limit = Limit(name: "maximumFieldBytes", value: Int64(maximumBytes))

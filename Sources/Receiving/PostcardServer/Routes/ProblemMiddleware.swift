@@ -30,7 +30,8 @@ extension UploadProblem {
     init(_ error: HTTPError) {
         let reason = error.status.reasonPhrase
         self.init(
-            status: error.status, code: reason.lowercased().replacing(" ", with: "-"), detail: error.body ?? reason)
+            status: error.status, code: UploadProblem.Code(rawValue: reason.lowercased().replacing(" ", with: "-")),
+            detail: error.body ?? reason)
     }
 }
 

@@ -87,7 +87,7 @@ extension UploadQueue {
 /// acknowledged upload is returned again only if it is retried and ends once more, even after restarts.
 ///
 /// On Linux, uploads that end in another process are returned when this process sends or changes an upload.
-public struct QueueOutcomes: AsyncSequence, Sendable {
+public struct EndedUploads: AsyncSequence, Sendable {
     let queue: UploadQueue
 
     /// Reads the uploads that have ended, and waits for further ones.
@@ -124,8 +124,8 @@ public struct QueueOutcomes: AsyncSequence, Sendable {
 }
 
 extension UploadQueue {
-    /// The uploads that are done, failed or cancelled, each until the app acknowledges it (see ``QueueOutcomes``).
-    public var outcomes: QueueOutcomes { QueueOutcomes(queue: self) }
+    /// The uploads that are done, failed or cancelled, each until the app acknowledges it (see ``EndedUploads``).
+    public var outcomes: EndedUploads { EndedUploads(queue: self) }
 
     /// Acknowledges the end of an upload, so that ``outcomes`` does not return it again. An upload that is done stays
     /// in the list within the limits of ``DoneUploads``.

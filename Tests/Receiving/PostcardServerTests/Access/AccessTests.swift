@@ -36,7 +36,7 @@ struct AccessTests {
             try BearerTokens(tokens).check(authorization)
             #expect(code == nil)
         } catch {
-            #expect(error.code == code)
+            #expect(error.code.rawValue == code)
         }
     }
 

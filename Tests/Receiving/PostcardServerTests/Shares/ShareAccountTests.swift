@@ -40,11 +40,11 @@ struct ShareAccountTests {
     ) {
         let own = resource.shareUsedUp(limit: 7)
         #expect(own.status == .tooManyRequests)
-        #expect(own.code == code + "-of-client")
+        #expect(own.code.rawValue == code + "-of-client")
         #expect(own.limit == UploadProblem.Limit(name: limit + "OfClient", value: 7))
         let all = resource.usedUp(total: 100)
         #expect(all.status == .serviceUnavailable)
-        #expect(all.code == code)
+        #expect(all.code.rawValue == code)
         #expect(all.limit == UploadProblem.Limit(name: limit, value: 100))
         for problem in [own, all] { #expect(problem.response.headers[.retryAfter] != nil) }
     }
