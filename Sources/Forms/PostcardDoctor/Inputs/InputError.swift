@@ -7,9 +7,7 @@ public struct InputError: PostcardError {
     public struct Code: PostcardErrorCode {
         public let rawValue: String
 
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// A HAR file, or a copied command or call, is broken or too large.
         public static let malformedArchive = Code(rawValue: "malformed-archive")

@@ -88,9 +88,7 @@ public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
     public struct Code: PostcardErrorCode {
         public let rawValue: String
 
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// No field with the name was sent.
         public static let missing = Code(rawValue: "missing")

@@ -132,9 +132,7 @@ public struct FormEncodingError: PostcardError, CustomDebugStringConvertible {
     public struct Code: PostcardErrorCode {
         public let rawValue: String
 
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The value has no named properties, so its field would have no name.
         public static let unnamedValue = Code(rawValue: "unnamed-value")

@@ -193,9 +193,7 @@ public struct MetadataError: PostcardError {
     public struct Code: PostcardErrorCode {
         public let rawValue: String
 
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The structure of the file is damaged or unknown.
         public static let notUnderstood = Code(rawValue: "not-understood")

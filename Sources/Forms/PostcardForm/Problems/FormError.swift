@@ -9,9 +9,7 @@ public struct FormError: PostcardError {
     public struct Code: PostcardErrorCode {
         public let rawValue: String
 
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// There is no file at the path.
         public static let fileMissing = Code(rawValue: "file-missing")

@@ -8,9 +8,7 @@ public struct FormRulesError: PostcardError {
     public struct Code: PostcardErrorCode {
         public let rawValue: String
 
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The text is not JSON, or a value has the wrong type.
         public static let malformed = Code(rawValue: "malformed")

@@ -102,9 +102,7 @@ public struct UploadProblem: PostcardError, Hashable {
     public struct Code: PostcardErrorCode, ExpressibleByStringLiteral {
         public let rawValue: String
 
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         public init(stringLiteral word: String) {
             self.init(rawValue: word)
@@ -186,7 +184,8 @@ extension UploadProblem {
     /// Makes a problem from an error of the form decoder.
     public init(_ error: FormDecodingError) {
         self.init(
-            status: error.status, code: Code(rawValue: error.code.rawValue), detail: error.message, advice: error.advice)
+            status: error.status, code: Code(rawValue: error.code.rawValue), detail: error.message, advice: error.advice
+        )
         offset = error.offset
         partIndex = error.partIndex
     }

@@ -13,13 +13,9 @@ import PostcardFoundation
 public struct S3Error: PostcardError {
     /// The kind of error; stable across versions.
     public struct Code: PostcardErrorCode {
-        /// The name of the code, such as `unreachable`.
         public let rawValue: String
 
-        /// Makes a code from its name, which need not be a known one.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The address is not valid for a bucket or an object store.
         public static let unusableAddress = Code(rawValue: "unusable-address")

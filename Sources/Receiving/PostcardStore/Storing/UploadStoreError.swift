@@ -6,13 +6,9 @@ import SystemPackage
 public struct UploadStoreError: PostcardError {
     /// The kind of error; stable across versions.
     public struct Code: PostcardErrorCode {
-        /// The name of the code, such as `in-use`.
         public let rawValue: String
 
-        /// Makes a code from its name, which need not be a known one.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The store has no space left. The response is a 503 that says so.
         public static let full = Code(rawValue: "full")

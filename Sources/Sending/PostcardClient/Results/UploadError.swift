@@ -15,13 +15,9 @@ import PostcardWire
 public struct UploadError: PostcardError {
     /// The kind of failure; stable across versions.
     public struct Code: PostcardErrorCode {
-        /// The code as a word for logs and programs, such as `connection-lost`.
         public let rawValue: String
 
-        /// Makes a code from any raw value, even an unknown one.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The URL cannot receive a form.
         public static let invalidURL = Code(rawValue: "invalid-url")

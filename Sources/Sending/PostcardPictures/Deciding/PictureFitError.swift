@@ -13,13 +13,9 @@ import PostcardFoundation
 public struct PictureFitError: PostcardError {
     /// The kind of failure; stable across versions.
     public struct Code: PostcardErrorCode {
-        /// The code as a word for logs and programs, such as `cannot-fit`.
         public let rawValue: String
 
-        /// Makes a code from any raw value, even an unknown one.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The file cannot be opened or read.
         public static let unreadable = Code(rawValue: "unreadable")

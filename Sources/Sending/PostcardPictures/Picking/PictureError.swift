@@ -5,13 +5,9 @@ import PostcardFoundation
 public struct PictureError: PostcardError {
     /// The kind of failure; stable across versions.
     public struct Code: PostcardErrorCode {
-        /// The code as a word for logs and programs, such as `not-loadable`.
         public let rawValue: String
 
-        /// Makes a code from any raw value, even an unknown one.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The picture in memory has no pixels, or too many pixels for its format.
         public static let notEncodable = Code(rawValue: "not-encodable")

@@ -16,13 +16,9 @@ import SystemPackage
 public struct UploadQueueError: PostcardError {
     /// The kind of error. Its raw values are stable across versions.
     public struct Code: PostcardErrorCode {
-        /// The code as a word, such as `in-use`.
         public let rawValue: String
 
-        /// Makes a code from any raw value, even an unknown one.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The queue's directory cannot be made, read or written, or other users can write to it.
         public static let unusableDirectory = Code(rawValue: "unusable-directory")
