@@ -27,7 +27,7 @@ private func checkContentType(_ value: String) {
             finding("the boundary \(boundary.debugDescription) is taken from a Content-Type and not alone")
         }
     } catch {
-        if error.offset != 0 || error.message.isEmpty || error.advice.isEmpty { finding("\(error)") }
+        if error.offset != 0 || error.message.isEmpty || error.advice == nil { finding("\(error)") }
     }
 }
 
@@ -54,7 +54,7 @@ private func checkHeader(_ lines: [UInt8]) {
                 finding("\(warning)")
             }
         case .problem(let problem):
-            if !(0...body.count).contains(Int(problem.offset)) || problem.advice.isEmpty { finding("\(problem)") }
+            if !(0...body.count).contains(Int(problem.offset)) || problem.advice == nil { finding("\(problem)") }
         case .content, .partEnded, .complete:
             break
         }

@@ -26,7 +26,7 @@ private func taken(_ json: Data) -> FormRules? {
     do {
         return try FormRules(json: json)
     } catch {
-        if error.message.isEmpty || error.advice.isEmpty { finding("an error of the rules has no words") }
+        if error.message.isEmpty || error.advice == nil { finding("an error of the rules has no words") }
         return nil
     }
 }
