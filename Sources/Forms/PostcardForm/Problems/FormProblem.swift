@@ -125,7 +125,10 @@ extension FormProblem {
         public let severity: Severity
 
         /// The HTTP status for a refusal of the request (RFC 9110 §15.5); 200 if the request is not refused.
-        public let status: HTTPResponse.Status
+        public var status: HTTPResponse.Status { HTTPResponse.Status(code: statusCode) }
+
+        /// A number, because a status has a text too, and the parser keeps a problem in its state.
+        private let statusCode: Int
 
         /// The area that the problem is about.
         public let topic: Topic
@@ -152,7 +155,7 @@ extension FormProblem {
         ) {
             self.rawValue = rawValue
             self.severity = severity
-            self.status = status
+            statusCode = status.code
             self.topic = topic
             self.title = title
             self.cause = cause

@@ -176,6 +176,7 @@ import Testing
                     totalTimeout: sequence.totalTimeout, delivery: sequence.delivery)), request)
         for step in sequence.steps {
             #expect(player.play(step.event, elapsed: step.elapsed) == step.action)
+            player.expectNoOtherEvents()
         }
     }
 
@@ -204,7 +205,7 @@ import Testing
         ("over", [.started, .prepared, .adapted, .succeeded, .verified], [:]),
     ]
 
-    private static let events: [Event] = [
+    static let events: [Event] = [
         .started, .prepared, .adapted, .checked, .succeeded, .verified, .failed(.connectionLost, .neverArrived),
         .decided(.passOn), .waited,
     ]

@@ -58,6 +58,30 @@ struct Player {
         return describe(action)
     }
 
+    /// Expects that no event but the results of the latest action is possible now.
+    func expectNoOtherEvents() {
+        let results: [String] =
+            switch action {
+            case nil: ["started"]
+            case .prepare: ["prepared"]
+            case .adapt: ["adapted"]
+            case .check: ["checked", "failed"]
+            case .send: ["succeeded", "failed"]
+            case .verify: ["verified", "failed"]
+            case .decide: ["decided"]
+            case .wait: ["waited"]
+            case .finish, .fail: []
+            case .fault:
+                ["started", "prepared", "adapted", "checked", "succeeded", "verified", "decided", "waited", "failed"]
+            }
+        for event in DeliveryMachineTests.events {
+            let name = String("\(event)".prefix { $0 != "(" })
+            guard !results.contains(name) else { continue }
+            var next = self
+            #expect(next.play(event) == "nothing", "\(name) after \(describe(action))")
+        }
+    }
+
     private func event(_ event: DeliveryMachineTests.Event) -> DeliveryMachine.Event {
         switch event {
         case .started: return .started

@@ -77,6 +77,18 @@ import Testing
         #expect(ledger.ended.map(\.hasBegun) == [true, false])
     }
 
+    @Test func `an attempt that could not begin has ended, and resume data stays with its attempt`() {
+        var ledger = AttemptLedger()
+        ledger.add(recorded: [Self.id: 1, Self.other: 2])
+        ledger.end(Self.other, .interrupted(.lost), hasBegun: false)
+        #expect(ledger.uploads == [1])
+        _ = ledger.record(.resumable(Self.id, Data("more".utf8)))
+        _ = ledger.record(.deliveredAll)
+        _ = ledger.record(.ended(Self.id, Self.end))
+        #expect(ledger.isEmpty && ledger.ended.map(\.hasBegun) == [false, true])
+        #expect(ledger.ended.map(\.resumeData) == [nil, Data("more".utf8)])
+    }
+
     @Test func `attempts that the database dropped are obsolete, in the order of their uploads`() {
         var ledger = AttemptLedger()
         ledger.add(recorded: [Self.id: 2, Self.other: 1])

@@ -12,7 +12,6 @@ import Testing
 
     private static let id = AttemptID(upload: UUID(), number: 1)
     private static let other = AttemptID(upload: UUID(), number: 1)
-    private static let end = AttemptEnd.response(status: 201, headerFields: [:], url: nil, method: nil)
     private static let row: UploadRow = {
         let world = QueueWorld.withUpload(session: "session")
         return world.row(world.uploads[0])
