@@ -242,7 +242,7 @@ extension QueuedUpload.Response {
             return nil
         }
         self.init(
-            status: HTTPResponse.Status(code: Int(min(max(status, 0), 999))),
+            status: HTTPResponse.Status(code: Int(clamping: min(max(status, 0), 999))),
             headerFields: try UploadRow.Field.fields(
                 in: try row.optional(Data.self, "responseFields") ?? Data("[]".utf8)),
             body: try row.optional(Data.self, "responseBody") ?? Data())

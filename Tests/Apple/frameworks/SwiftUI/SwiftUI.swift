@@ -65,6 +65,7 @@ extension ProgressView where CurrentValueLabel == EmptyView {
     public init<S: StringProtocol, V: BinaryFloatingPoint>(_ title: S, value: V?, total: V = 1.0) where Label == Text {
         fatalError()
     }
+    public init<V: BinaryFloatingPoint>(value: V?, total: V = 1.0) where Label == EmptyView { fatalError() }
 }
 public struct Button<Label: View>: View { public var body: Never { fatalError() } }
 extension Button where Label == Text {
