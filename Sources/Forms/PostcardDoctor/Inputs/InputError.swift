@@ -1,4 +1,4 @@
-import PostcardForm
+public import PostcardForm
 import PostcardFoundation
 
 /// Why no request can be read from an input.
