@@ -81,7 +81,7 @@ public struct FormDecoder: Sendable {
 /// }
 /// ```
 ///
-/// The text that was sent is in ``value`` and in the debug description. ``description`` leaves the text out, so that it
+/// The text that was sent is in ``value`` and in the debug description. `description` leaves the text out, so that it
 /// can be logged.
 public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
     /// The kind of an error; stable across versions.

@@ -125,7 +125,7 @@ extension MultipartForm {
 /// }
 /// ```
 ///
-/// The value is in ``value`` and in the debug description. ``description`` leaves the value out, so that it can be
+/// The value is in ``value`` and in the debug description. `description` leaves the value out, so that it can be
 /// logged.
 public struct FormEncodingError: PostcardError, CustomDebugStringConvertible {
     /// The kind of an error; stable across versions.

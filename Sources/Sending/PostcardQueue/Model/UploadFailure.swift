@@ -176,7 +176,7 @@ public struct ResponseRejection: PostcardError, Hashable {
     /// Makes a rejection.
     ///
     /// - Parameters:
-    ///   - reason: The problem with the response.
+    ///   - message: The problem with the response.
     ///   - mayPass: Whether another attempt may succeed. Defaults to `false`: the upload has failed.
     public init(_ message: String, mayPass: Bool = false) {
         self.message = message
