@@ -191,7 +191,7 @@ let package = Package(
         // MARK: Common: what the other wings stand on
         // The C library of each platform. No user needs it.
         .module("PostcardCLibrary", in: .common),
-        // What every module stands on: parts of Foundation, texts of strangers, limits in time. No user needs it.
+        // What all modules use: parts of Foundation, bytes from clients as text, time limits. Apps do not import it.
         .module("PostcardFoundation", in: .common),
         // What both ends of an upload agree on. No user needs it.
         .module("PostcardWire", in: .common, uses: ["PostcardFoundation"], products: products("HTTPTypes")),

@@ -93,7 +93,7 @@ public struct UploadStoreViolation: PostcardError {
     /// A sentence that describes the behavior of the store.
     public let message: String
 
-    public var errorDescription: String? { "\(check): \(message)" }
+    public var errorDescription: String? { description }
 
     public var description: String { "\(check): \(message)" }
 }

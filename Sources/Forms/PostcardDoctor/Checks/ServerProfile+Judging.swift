@@ -4,7 +4,7 @@ import PostcardFoundation
 extension Explanation {
     /// Adds findings about the limits of the given servers in their default settings.
     ///
-    /// - Parameter servers: The servers to check. Anything that one of them refuses is an error.
+    /// - Parameter servers: The servers to check. Anything that one of these servers refuses is an error.
     public func judged(against servers: [ServerProfile]) -> Explanation {
         var judged = self
         judged.needs = ServerNeeds(

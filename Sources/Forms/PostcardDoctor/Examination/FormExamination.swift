@@ -12,8 +12,8 @@ import PostcardPictureFormats
 ///
 /// The receiver's parser reads the same body and decides whether the form is refused. The examination itself reads the
 /// body as the sender meant it: it uses the delimiters and line breaks of the body, and continues after every problem.
-/// It keeps only short texts of the content, so its memory does not grow with the size of files. It describes the first
-/// 5,000 parts. After 30,000 lines of delimiters and headers, only the parser continues.
+/// An examination keeps only short texts of the content, so its memory does not grow with the size of files. At most
+/// 5,000 parts are described. After 30,000 lines of delimiters and headers, only the parser continues.
 public struct FormExamination: Sendable {
     var buffer = BodyBuffer()
     /// The index in the buffer where reading continues.

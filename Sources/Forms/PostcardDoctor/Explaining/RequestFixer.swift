@@ -146,7 +146,7 @@ extension Explanation {
         findings[index].edits = nil
     }
 
-    /// Makes a wrong Content-Length a consequence of another finding, if fixing that one gives the body this length.
+    /// Makes a wrong Content-Length a consequence of another finding whose fix gives the body this length.
     mutating func subordinateMismatch(to contentLength: Int64?) {
         let mismatch = FormProblem.Code.contentLengthMismatch
         guard let contentLength, contentLength == fixedBodySize,

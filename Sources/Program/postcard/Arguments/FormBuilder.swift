@@ -204,7 +204,7 @@ struct FormBuilder {
     /// - Parameters:
     ///   - examined: The content; `nil` if it cannot be read.
     ///   - name: The name of the file in messages.
-    ///   - isFittable: Whether a smaller picture may replace the one in the part.
+    ///   - isFittable: Whether a smaller picture may replace the part's picture.
     private func decide(
         on examined: ExaminedContent?, _ name: String, of part: inout FormPart, isFittable: Bool
     ) throws {

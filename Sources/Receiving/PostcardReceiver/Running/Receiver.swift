@@ -48,7 +48,7 @@ public import SystemPackage
 /// span in the trace that its header fields name, such as `traceparent` (W3C Trace Context). Spans contain no query, no
 /// secrets of a path, and no data of the form.
 public struct Receiver: Sendable {
-    /// Where a receiver keeps the uploads.
+    /// The place in which a receiver keeps its uploads.
     public enum Storage: Sendable {
         /// A directory on this machine. No other receiver may use it.
         case directory(FilePath)
@@ -56,7 +56,7 @@ public struct Receiver: Sendable {
         case store(any MaintainedUploadStore)
     }
 
-    /// Where the receiver keeps the uploads.
+    /// The place in which the receiver keeps its uploads.
     public var storage: Storage
     /// The number of bytes on the directory's disk that the receiver leaves free. Defaults to 64 MiB.
     public var keptFreeBytes: Int64 = 64 << 20

@@ -60,6 +60,4 @@ public struct ServerCertificate: Sendable, Hashable {
 public struct ServerCertificateError: PostcardError {
     /// What is wrong with the file, and what to do.
     public let message: String
-
-    public var description: String { message }
 }

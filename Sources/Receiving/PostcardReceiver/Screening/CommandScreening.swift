@@ -113,7 +113,5 @@ public struct ScreeningError: PostcardError {
     public init(_ message: String) {
         self.message = message
     }
-
-    public var description: String { message }
 }
 #endif

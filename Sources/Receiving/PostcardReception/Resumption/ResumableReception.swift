@@ -5,7 +5,7 @@ import PostcardFoundation
 import PostcardWire
 package import PostcardStore
 
-/// Receives a form in several requests (draft-ietf-httpbis-resumable-upload). The last response is the one to the form.
+/// Receives a form in several requests (draft-ietf-httpbis-resumable-upload). The last response answers the form.
 package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Sendable {
     let uploads: UnfinishedUploads<Uploads>
     package private(set) var reception: Reception<Store>

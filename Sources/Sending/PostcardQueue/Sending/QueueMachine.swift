@@ -93,13 +93,15 @@ struct QueueMachine: Sendable {
         case (.calling(let action), .done):
             state = .resting
             return action
-        case (.resting, _): return .fault(ImpossibleEvent(event, in: state))
+        case (.resting, _): return fault(event)
         case (_, .failed(let mayPass)): return fail(mayPass: mayPass, at: now)
-        default:
-            let fault = ImpossibleEvent(event, in: state)
-            state = .resting
-            return .fault(fault)
+        default: return fault(event)
         }
+    }
+
+    private mutating func fault(_ event: Event) -> Action {
+        defer { state = .resting }
+        return .fault(ImpossibleEvent(event, in: state))
     }
 }
 
