@@ -5,25 +5,31 @@ import PostcardWire
 
 /// Decides the next action of an upload: a state machine without its own clock, network, files or random numbers.
 ///
-/// Each event leads to one action, whose result is the next event:
+/// Each event leads to the next state and to one action, whose result is the next event:
 ///
-/// | action | event |
-/// | --- | --- |
-/// | | `started` |
-/// | `prepare`: make the request of the form, with parts that fit | `prepared` |
-/// | `adapt`: call the interceptors | `adapted` |
-/// | `check`: check that the files are still the same | `checked` or `failed` |
-/// | `send`: send a request | `responded` or `failed` |
-/// | `verify`: compare the response with the form | `verified` or `failed` |
-/// | `decide`: ask the interceptors about a failure | `decided` |
-/// | `wait`: wait before the next attempt | `waited` |
-/// | `finish` or `fail`: the upload is over | |
+/// | state: its action | event | next state |
+/// | --- | --- | --- |
+/// | `ready` | `started` | `preparing` |
+/// | `preparing`: make the request of the form, with parts that fit | `prepared` | `adapting` |
+/// | `adapting`: call the interceptors | `adapted` | `sending`, `resuming` |
+/// | `sending`: send the form in one request | `responded` | `verifying`, `over` |
+/// | | `failed` | `deciding`, `waiting`, `preparing`, `over` |
+/// | `resuming`: do the next step of a ``ResumableUpload`` | `responded` | `resuming`, `sending`, `verifying`, `deciding`, `waiting`, `preparing`, `over` |
+/// | | `checked` | `resuming` |
+/// | | `failed` | `resuming`, `sending`, `deciding`, `waiting`, `preparing`, `over` |
+/// | `verifying`: compare the response with the form | `verified` | `over` |
+/// | | `failed` | `over` |
+/// | `deciding`: ask the interceptors about a failure | `decided` | `waiting`, `preparing`, `over` |
+/// | `waiting`: wait before the next attempt | `waited` | `adapting`, `over` |
 struct DeliveryMachine: Sendable {
-    private enum State {
+    enum State {
         case ready
         case preparing
         case adapting(attempt: Int)
-        indirect case sending(UploadAttempt, ResumableUpload?)
+        /// The form is sent in one request.
+        indirect case sending(UploadAttempt)
+        /// The form is sent by the requests of a resumable upload.
+        indirect case resuming(UploadAttempt, ResumableUpload)
         indirect case verifying(UploadAttempt, UploadResponse)
         indirect case deciding(Failure)
         indirect case waiting(nextAttempt: Int, RetrySchedule)
@@ -31,7 +37,7 @@ struct DeliveryMachine: Sendable {
     }
 
     /// A failed attempt, and the schedule that decides whether to try again.
-    private struct Failure {
+    struct Failure {
         let attempt: UploadAttempt
         var reason: RetrySchedule.Failure
         let schedule: RetrySchedule
@@ -56,8 +62,7 @@ struct DeliveryMachine: Sendable {
 
     /// The facts about the server that the latest attempt has shown.
     private struct Contact {
-        /// The request after interceptors have adapted it.
-        let request: UploadRequest
+        let attempt: UploadAttempt
         /// The server's support for resumption; `nil` if other uploads cannot rely on it.
         var support: ResumptionSupport?
         /// Whether the server may still resume uploads. Either it was busy when the client asked, or the request that
@@ -66,7 +71,7 @@ struct DeliveryMachine: Sendable {
     }
 
     private var rules: Rules
-    private var state = State.ready
+    private(set) var state = State.ready
     /// The errors of all failed attempts.
     private var errors: [UploadError] = []
     private var history: RetrySchedule.History
@@ -75,6 +80,12 @@ struct DeliveryMachine: Sendable {
 
     /// The progress of the resumable upload, if the client resumes uploads.
     private(set) var resumption: Resumption?
+
+    /// The request of the form as it was prepared last, before interceptors adapt it.
+    var preparedRequest: UploadRequest? { preparation.request }
+
+    /// The latest attempt, with the request after interceptors have adapted it.
+    var attempt: UploadAttempt? { contact?.attempt }
 
     /// The error of the last failed attempt.
     var lastError: UploadError? { errors.last }
@@ -99,7 +110,7 @@ struct DeliveryMachine: Sendable {
     /// The request to delete a cancelled upload's bytes from the server; `nil` if the server keeps them or has none.
     var deletion: UploadRequest? {
         guard let resumption, resumption.policy.deletesCancelledUploads, let resource = resumption.resource?.url,
-            let offer = resumption.offer, let adapted = contact?.request
+            let offer = resumption.offer, let adapted = attempt?.request
         else { return nil }
         return try? UploadRequest(
             url: resource, method: .delete, headerFields: adapted.resumptionFields(for: resource, offer.version),
@@ -129,14 +140,21 @@ struct DeliveryMachine: Sendable {
             preparation.request = request
             return adapt(request, attempt: errors.count + 1)
         case (.adapting(let number), .adapted(let request, let known)):
-            contact = Contact(request: request)
             let attempt = UploadAttempt(request: request, number: number, earlierErrors: errors)
+            contact = Contact(attempt: attempt)
             return begin(attempt, known, elapsed: elapsed, using: &generator)
-        case (.sending(let attempt, let upload), _):
-            return handle(event, of: attempt, upload, elapsed: elapsed, using: &generator)
-        case (.verifying(let attempt, let response), .verified):
+        case (.sending(let attempt), .responded(let response, _)):
+            return verify(response, of: attempt)
+        case (.resuming(let attempt, let upload), .responded(let response, let url)):
+            return resume(upload, after: .responded(response, from: url), of: attempt, elapsed, &generator)
+        case (.resuming(let attempt, let upload), .checked):
+            return resume(upload, after: .checked, of: attempt, elapsed, &generator)
+        case (.resuming(let attempt, let upload), .failed(let error)):
+            return resume(upload, after: .failed(error), of: attempt, elapsed, &generator)
+        case (.verifying(let attempt, var response), .verified):
+            response.isVerified = true
             return finish(response, of: attempt)
-        case (.verifying(let attempt, _), .failed(let error)):
+        case (.sending(let attempt), .failed(let error)), (.verifying(let attempt, _), .failed(let error)):
             return handle(error, of: attempt, elapsed: elapsed, using: &generator)
         case (.deciding(let failure), .decided(let decision)):
             return handle(decision, after: failure, elapsed: elapsed, using: &generator)
@@ -192,7 +210,7 @@ extension DeliveryMachine {
     private var isUnclear: Bool { !rules.retryPolicy.repeatsUnclear && history.delivery.mayHaveArrived }
 
     private mutating func sendWhole(_ attempt: UploadAttempt) -> Action {
-        state = .sending(attempt, nil)
+        state = .sending(attempt)
         return send(attempt.request, accepting: rules.acceptedStatuses)
     }
 
@@ -203,32 +221,17 @@ extension DeliveryMachine {
             acceptsEarly: rules.acceptsEarly || history.delivery.mayHaveArrived, isSecret: isSecret)
     }
 
-    /// Decides the next action after an event of an attempt.
-    ///
-    /// - Parameter upload: The state of a resumable attempt; `nil` for an ordinary attempt.
-    private mutating func handle(
-        _ event: Event, of attempt: UploadAttempt, _ upload: ResumableUpload?, elapsed: Duration,
-        using generator: inout some RandomNumberGenerator
+    /// Decides the next action after an event of a resumable attempt; `nil` if the event is impossible.
+    private mutating func resume(
+        _ upload: ResumableUpload, after event: ResumableUpload.Event, of attempt: UploadAttempt, _ elapsed: Duration,
+        _ generator: inout some RandomNumberGenerator
     ) -> Action? {
-        guard var upload, var resumption else {
-            switch event {
-            case .responded(let response, _): return verify(response, of: attempt)
-            case .failed(let error): return handle(error, of: attempt, elapsed: elapsed, using: &generator)
-            default: return nil
-            }
-        }
+        guard var resumption else { return nil }
+        var upload = upload
         resumption.elapsed = elapsed
         resumption.isUnclear = isUnclear
-        let action: ResumableUpload.Action?
-        switch event {
-        case .responded(let response, let url): action = upload.handle(response, from: url, &resumption)
-        case .checked: action = upload.handleChecked(&resumption)
-        case .failed(let error): action = upload.handle(error, &resumption)
-        default: action = nil
-        }
-        return action.map {
-            carryOut($0, of: attempt, upload, resumption, elapsed: elapsed, using: &generator)
-        }
+        let action = upload.handle(event, &resumption)
+        return action.map { carryOut($0, of: attempt, upload, resumption, elapsed: elapsed, using: &generator) }
     }
 
     private mutating func carryOut(
@@ -239,7 +242,7 @@ extension DeliveryMachine {
         contact?.support = upload.support
         if support?.isUnlisted ?? false { contact?.mayResumeLater = false }
         if let resource = upload.incompleteResource { history.ruleOut(resource) }
-        state = .sending(attempt, upload)
+        state = .resuming(attempt, upload)
         switch action {
         case .send(let request, let statuses):
             return send(request, accepting: statuses, isSecret: request.url != attempt.request.url)

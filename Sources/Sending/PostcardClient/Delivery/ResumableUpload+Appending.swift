@@ -33,9 +33,9 @@ extension ResumableUpload {
     }
 
     /// Handles a successful response to an append.
-    mutating func handle(
-        _ response: UploadResponse, to range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL,
-        _ extent: Extent, _ resumption: inout Resumption
+    mutating func proceed(
+        afterAppending range: Range<Int64>, to resource: URL, _ offer: ResumptionOffer, _ extent: Extent,
+        with response: UploadResponse, _ resumption: inout Resumption
     ) -> Action {
         var response = response
         let isEarly = response.isEarly
@@ -88,7 +88,17 @@ extension ResumableUpload {
         return append(from: length, to: resource, offer, Extent(offset: length, isComplete: true), resumption)
     }
 
-    /// Decides what to do with the upload resource after an append has failed.
+    /// Decides what to do after an append has failed.
+    mutating func proceed(
+        afterAppending range: Range<Int64>, to resource: URL, _ offer: ResumptionOffer, _ extent: Extent,
+        with error: UploadError, _ resumption: inout Resumption
+    ) -> Action {
+        let status = error.response?.status.code
+        if status.map({ ![404, 409, 410, 413].contains($0) }) ?? true { resumption.forgiveRejections() }
+        return settle(self.error(error, of: resource, range), range, offer, resource, extent, &resumption)
+    }
+
+    /// Decides what to do with the upload resource after an append has failed, or a request that counts as one.
     mutating func settle(
         _ error: UploadError, _ range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL, _ extent: Extent,
         _ resumption: inout Resumption
@@ -155,9 +165,9 @@ extension ResumableUpload {
     }
 
     /// Handles the response to the second request for the server's limits ("Limits").
-    mutating func handle(
-        _ response: UploadResponse, askedForLimitsOf offer: ResumptionOffer, _ resource: URL, _ range: Range<Int64>,
-        otherwise error: UploadError, _ resumption: inout Resumption
+    mutating func proceed(
+        afterAskingForLimitsOf resource: URL, _ range: Range<Int64>, _ offer: ResumptionOffer,
+        with response: UploadResponse, otherwise error: UploadError, _ resumption: inout Resumption
     ) -> Action {
         if resumption.policy.saysNothing(response) { return .fail(refusal(response, by: request.url)) }
         resumption.hasAskedForLimits = true

@@ -23,8 +23,8 @@ extension ResumableUpload {
     }
 
     /// Handles the response to the creation of an upload resource.
-    mutating func create(
-        _ response: UploadResponse, from url: URL, with content: Range<Int64>, _ offer: ResumptionOffer,
+    mutating func proceed(
+        afterCreatingWith content: Range<Int64>, _ offer: ResumptionOffer, with response: UploadResponse, from url: URL,
         _ resumption: inout Resumption
     ) -> Action {
         switch response.status.code {
@@ -93,8 +93,9 @@ extension ResumableUpload {
     }
 
     /// Decides what to do after the creation of an upload resource was interrupted.
-    mutating func handle(
-        _ error: UploadError, creating content: Range<Int64>, _ offer: ResumptionOffer, _ resumption: inout Resumption
+    mutating func proceed(
+        afterCreatingWith content: Range<Int64>, _ offer: ResumptionOffer, with error: UploadError,
+        _ resumption: inout Resumption
     ) -> Action {
         if [.connectionLost, .timedOut].contains(error.code), announcedResource(in: error.announcement) == nil {
             resumption.noteLostCreation()
@@ -162,8 +163,9 @@ extension ResumableUpload {
     }
 
     /// Handles a successful response to the whole form.
-    mutating func handle(
-        _ response: UploadResponse, from url: URL, inviting version: ResumptionVersion, _ resumption: inout Resumption
+    mutating func proceed(
+        afterInvitingIn version: ResumptionVersion, with response: UploadResponse, from url: URL,
+        _ resumption: inout Resumption
     ) -> Action {
         let offer = ResumptionOffer.unlisted(version)
         let completeness = response.headerFields.uploadCompleteness(in: version)
@@ -182,8 +184,8 @@ extension ResumableUpload {
     }
 
     /// Decides what to do after the whole form was refused, or its request was interrupted.
-    mutating func handle(
-        _ error: UploadError, inviting version: ResumptionVersion, _ resumption: inout Resumption
+    mutating func proceed(
+        afterInvitingIn version: ResumptionVersion, with error: UploadError, _ resumption: inout Resumption
     ) -> Action {
         let error = self.error(error, of: request.url, 0..<length)
         let completeness = error.response?.headerFields.uploadCompleteness(in: version)

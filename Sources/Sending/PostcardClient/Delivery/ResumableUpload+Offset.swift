@@ -18,9 +18,9 @@ extension ResumableUpload {
     }
 
     /// Handles the response to the request for the upload resource's offset.
-    mutating func handle(
-        _ response: UploadResponse, from url: URL, _ offer: ResumptionOffer, _ resource: Resumption.Resource,
-        _ resumption: inout Resumption
+    mutating func proceed(
+        afterLocating resource: Resumption.Resource, _ offer: ResumptionOffer, with response: UploadResponse,
+        from url: URL, _ resumption: inout Resumption
     ) -> Action {
         switch response.status.code {
         case 200..<300:
@@ -61,9 +61,9 @@ extension ResumableUpload {
     }
 
     /// Handles the response to an append without content.
-    mutating func handle(
-        _ response: UploadResponse, from url: URL, afterProbing offset: Int64, _ offer: ResumptionOffer,
-        _ resource: Resumption.Resource, _ resumption: inout Resumption
+    mutating func proceed(
+        afterProbing resource: Resumption.Resource, at offset: Int64, _ offer: ResumptionOffer,
+        with response: UploadResponse, from url: URL, _ resumption: inout Resumption
     ) -> Action {
         switch response.status.code {
         case 200..<300 where !offer.isFinal(response):
@@ -111,15 +111,6 @@ extension ResumableUpload {
         return .check(readBytes: isInherited ? extent.offset : nil)
     }
 
-    /// Continues after the check of the files. The files have not changed, so the bytes missing on the server are sent.
-    mutating func handleChecked(_ resumption: inout Resumption) -> Action? {
-        guard case .checking(let offer, let resource, let extent) = step else { return nil }
-        resumption.noteChecked()
-        return append(from: extent.offset, to: resource, offer, extent, resumption)
-    }
-}
-
-extension ResumableUpload {
     /// Deletes an upload resource that reports an impossible offset.
     mutating func cancel(
         _ resource: URL, _ offer: ResumptionOffer, because extent: Extent, isNotIn possible: ClosedRange<Int64>,
@@ -157,12 +148,12 @@ extension ResumableUpload {
 
     /// Handles the response to the request that asks the upload resource for the form's lost response. A server that no
     /// longer has the lost response answers as to HEAD, or refuses.
-    func finish(
-        _ response: UploadResponse, from url: URL, _ offer: ResumptionOffer, otherwise lost: UploadError,
-        _ resumption: inout Resumption
+    func proceed(
+        afterFetchingFrom url: URL, _ offer: ResumptionOffer, with response: UploadResponse,
+        otherwise lost: UploadError, _ resumption: inout Resumption
     ) -> Action {
         guard offer.isFinal(response), response.status != .noContent else {
-            return fail(afterFetching: refusal(response, by: url), otherwise: lost, &resumption)
+            return proceed(afterFetchingWith: refusal(response, by: url), otherwise: lost, &resumption)
         }
         resumption.end()
         guard acceptedStatuses.contains(response.status.code) else { return .fail(refusal(response, by: url)) }
@@ -173,8 +164,8 @@ extension ResumableUpload {
 
     /// Decides what to do after the request for the lost response has failed. If the failure may pass, the upload
     /// resource is kept, and the next attempt asks again.
-    func fail(
-        afterFetching error: UploadError, otherwise lost: UploadError, _ resumption: inout Resumption
+    func proceed(
+        afterFetchingWith error: UploadError, otherwise lost: UploadError, _ resumption: inout Resumption
     ) -> Action {
         guard !resumption.policy.retryPolicy.mayPass(error) else { return .fail(error.afterLostResponse) }
         resumption.end()

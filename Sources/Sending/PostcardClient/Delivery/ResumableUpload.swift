@@ -10,6 +10,32 @@ import PostcardWire
 /// Every step is a request with a final response, so every transport can perform it. The response to a creation without
 /// content names the URL of the upload resource. A 104 (Upload Resumption Supported) that names the URL counts only if
 /// no such response follows. A server without OPTIONS gets the whole form, and may name the upload resource in a 104.
+///
+/// Each event leads to the next step, or to an action that ends the attempt: `finish`, `fail` or `sendWhole`.
+///
+/// | step: its request | event | next step or action |
+/// | --- | --- | --- |
+/// | `new` | `begin` | `asking`, `creating`, `inviting`, `locating`, `probing` |
+/// | `asking`: OPTIONS at the form's URL | `responded` | `asking`, `creating`, `inviting`, `locating`, `fail`, `sendWhole` |
+/// | | `failed` | `fail`, `sendWhole` |
+/// | `inviting`: the whole form | `responded` | `locating`, `finish`, `fail` |
+/// | | `failed` | `inviting`, `locating`, `askingForLimits`, `cancelling`, `fail`, `sendWhole` |
+/// | `creating`: POST with the form's first bytes or none | `responded` | `creating`, `locating`, `checking`, `askingForLimits`, `cancelling`, `finish`, `fail`, `sendWhole` |
+/// | | `failed` | `cancelling`, `fail` |
+/// | `locating`: HEAD at the upload resource | `responded` | `creating`, `inviting`, `probing`, `checking`, `fetching`, `cancelling`, `fail` |
+/// | | `failed` | `fail` |
+/// | `probing`: PATCH without content | `responded` | `creating`, `inviting`, `checking`, `cancelling`, `fail` |
+/// | | `failed` | `fail` |
+/// | `checking`: none | `checked` | `appending` |
+/// | | `failed` | `fail` |
+/// | `appending`: PATCH with the next bytes | `responded` | `appending`, `locating`, `probing`, `cancelling`, `finish`, `fail` |
+/// | | `failed` | `creating`, `inviting`, `locating`, `probing`, `askingForLimits`, `fetching`, `cancelling`, `fail`, `sendWhole` |
+/// | `askingForLimits`: OPTIONS at the form's URL | `responded` | `locating`, `cancelling`, `fail` |
+/// | | `failed` | `fail` |
+/// | `fetching`: GET at the upload resource | `responded` | `finish`, `fail` |
+/// | | `failed` | `fail` |
+/// | `cancelling`: DELETE at the upload resource | `responded` | `fail`, `sendWhole` |
+/// | | `failed` | `fail`, `sendWhole` |
 struct ResumableUpload: Sendable {
     let request: UploadRequest
     let body: UploadBody
@@ -19,6 +45,15 @@ struct ResumableUpload: Sendable {
 
     /// The server's support for resumption, as this attempt has shown it; `nil` if other uploads cannot rely on it.
     var support: ResumptionSupport?
+
+    /// The result of an action.
+    enum Event: Sendable {
+        /// The files have not changed.
+        case checked
+        /// - Parameter from: The URL that responded. After a redirect it is not the request's URL.
+        case responded(UploadResponse, from: URL)
+        case failed(UploadError)
+    }
 
     /// The next action of the upload.
     enum Action: Sendable {
@@ -143,32 +178,57 @@ struct ResumableUpload: Sendable {
         return .sendWhole
     }
 
-    /// Decides what to do after a response.
-    ///
-    /// - Parameters:
-    ///   - response: The response to the latest request.
-    ///   - url: The URL that responded. After a redirect it is not the request's URL.
-    /// - Returns: `nil` if no request was sent, so that no response is possible.
-    mutating func handle(_ response: UploadResponse, from url: URL, _ resumption: inout Resumption) -> Action? {
-        if let (resource, offer) = resourceOfStep, !offer.isFinal(response), !offer.hasVersion(of: response) {
+    /// Decides the next action after an event. Returns `nil` if the event is impossible in this step.
+    mutating func handle(_ event: Event, _ resumption: inout Resumption) -> Action? {
+        if case .responded(let response, let url) = event, let (resource, offer) = resourceOfStep,
+            !offer.isFinal(response), !offer.hasVersion(of: response)
+        {
             return cancel(resource, offer, then: .fail(error(.changedVersion(response, by: url), of: url)), &resumption)
         }
-        switch step {
-        case .inviting(let version): return handle(response, from: url, inviting: version, &resumption)
-        case .askingForLimits(let offer, let resource, let range, let error):
-            return handle(response, askedForLimitsOf: offer, resource, range, otherwise: error, &resumption)
-        case .asking(let version, let others, let isCertain):
-            return handle(response, from: url, askedFor: version, others, isCertain: isCertain, &resumption)
-        case .creating(let offer, let content): return create(response, from: url, with: content, offer, &resumption)
-        case .locating(let offer, let resource): return handle(response, from: url, offer, resource, &resumption)
-        case .probing(let offer, let resource, let offset):
-            return handle(response, from: url, afterProbing: offset, offer, resource, &resumption)
-        case .appending(let offer, let resource, let extent, let range):
-            return handle(response, to: range, offer, resource, extent, &resumption)
-        case .fetching(let offer, _, let lost):
-            return finish(response, from: url, offer, otherwise: lost, &resumption)
-        case .cancelling(let ending): return end(ending, &resumption)
-        case .new, .checking: return nil
+        switch (step, event) {
+        case (.asking(let version, let others, let isCertain), .responded(let response, let url)):
+            return proceed(
+                afterAskingFor: version, others, isCertain: isCertain, with: response, from: url, &resumption)
+        case (.asking, .failed(let error))
+        where error.code == .connectionLost && resumption.resource == nil && !isTooLarge(resumption):
+            // Some servers close the connection when they do not know the OPTIONS method.
+            return sendWhole(&resumption)
+        case (.inviting(let version), .responded(let response, let url)):
+            return proceed(afterInvitingIn: version, with: response, from: url, &resumption)
+        case (.inviting(let version), .failed(let error)):
+            return proceed(afterInvitingIn: version, with: error, &resumption)
+        case (.creating(let offer, let content), .responded(let response, let url)):
+            return proceed(afterCreatingWith: content, offer, with: response, from: url, &resumption)
+        case (.creating(let offer, let content), .failed(let error)):
+            return proceed(afterCreatingWith: content, offer, with: error, &resumption)
+        case (.locating(let offer, let resource), .responded(let response, let url)):
+            return proceed(afterLocating: resource, offer, with: response, from: url, &resumption)
+        case (.probing(let offer, let resource, let offset), .responded(let response, let url)):
+            return proceed(afterProbing: resource, at: offset, offer, with: response, from: url, &resumption)
+        case (.locating(_, let resource), .failed(let error)), (.probing(_, let resource, _), .failed(let error)):
+            return .fail(self.error(error, of: resource.url))
+        case (.checking(let offer, let resource, let extent), .checked):
+            resumption.noteChecked()
+            return append(from: extent.offset, to: resource, offer, extent, resumption)
+        case (.appending(let offer, let resource, let extent, let range), .responded(let response, _)):
+            return proceed(afterAppending: range, to: resource, offer, extent, with: response, &resumption)
+        case (.appending(let offer, let resource, let extent, let range), .failed(let error)):
+            return proceed(afterAppending: range, to: resource, offer, extent, with: error, &resumption)
+        case (.askingForLimits(let offer, let resource, let range, let refusal), .responded(let response, _)):
+            return proceed(
+                afterAskingForLimitsOf: resource, range, offer, with: response, otherwise: refusal, &resumption)
+        case (.fetching(let offer, _, let lost), .responded(let response, let url)):
+            return proceed(afterFetchingFrom: url, offer, with: response, otherwise: lost, &resumption)
+        case (.fetching(_, let resource, let lost), .failed(let error)):
+            return proceed(afterFetchingWith: self.error(error, of: resource), otherwise: lost, &resumption)
+        case (.cancelling(.sendWhole), .responded), (.cancelling(.sendWhole), .failed):
+            return sendWhole(&resumption)
+        case (.cancelling(.fail(let error)), .responded), (.cancelling(.fail(let error)), .failed):
+            return .fail(error)
+        case (.asking, .failed(let error)), (.askingForLimits, .failed(let error)), (.checking, .failed(let error)):
+            return .fail(self.error(error, of: request.url))
+        case (.new, _), (.checking, .responded), (_, .checked):
+            return nil
         }
     }
 
@@ -182,30 +242,6 @@ struct ResumableUpload: Sendable {
         }
     }
 
-    /// Decides what to do after a request or a check of the files has failed.
-    ///
-    /// - Returns: `nil` if neither was begun.
-    mutating func handle(_ error: UploadError, _ resumption: inout Resumption) -> Action? {
-        switch step {
-        case .asking where error.code == .connectionLost && resumption.resource == nil && !isTooLarge(resumption):
-            // Some servers close the connection when they do not know the OPTIONS method.
-            return sendWhole(&resumption)
-        case .appending(let offer, let resource, let extent, let range):
-            let status = error.response?.status.code
-            if status.map({ ![404, 409, 410, 413].contains($0) }) ?? true { resumption.forgiveRejections() }
-            return settle(self.error(error, of: resource, range), range, offer, resource, extent, &resumption)
-        case .inviting(let version): return handle(error, inviting: version, &resumption)
-        case .creating(let offer, let content): return handle(error, creating: content, offer, &resumption)
-        case .fetching(_, let resource, let lost):
-            return fail(afterFetching: self.error(error, of: resource), otherwise: lost, &resumption)
-        case .cancelling(let ending): return end(ending, &resumption)
-        case .locating(_, let resource), .probing(_, let resource, _):
-            return .fail(self.error(error, of: resource.url))
-        case .asking, .askingForLimits, .checking: return .fail(self.error(error, of: request.url))
-        case .new: return nil
-        }
-    }
-
     /// Asks the server to delete an upload resource (draft-ietf-httpbis-resumable-upload, "Upload Cancellation").
     mutating func cancel(
         _ resource: URL, _ offer: ResumptionOffer, then ending: Ending, _ resumption: inout Resumption
@@ -213,13 +249,6 @@ struct ResumableUpload: Sendable {
         resumption.forget()
         step = .cancelling(ending)
         return send(.delete, at: resource, offer.version)
-    }
-
-    private mutating func end(_ ending: Ending, _ resumption: inout Resumption) -> Action {
-        switch ending {
-        case .sendWhole: sendWhole(&resumption)
-        case .fail(let error): .fail(error)
-        }
     }
 
     /// The error to report for the failure of a request of this upload.
@@ -249,9 +278,9 @@ extension ResumableUpload {
     /// Whether requests as large as this form have failed because of their size.
     private func isTooLarge(_ resumption: Resumption) -> Bool { resumption.appendSize.maximum ?? .max < length }
 
-    mutating func handle(
-        _ response: UploadResponse, from url: URL, askedFor version: ResumptionVersion,
-        _ others: ArraySlice<ResumptionVersion>, isCertain: Bool, _ resumption: inout Resumption
+    private mutating func proceed(
+        afterAskingFor version: ResumptionVersion, _ others: ArraySlice<ResumptionVersion>, isCertain: Bool,
+        with response: UploadResponse, from url: URL, _ resumption: inout Resumption
     ) -> Action {
         if response.status.kind == .successful, response.headerFields.offersResumableUploads(in: version) {
             let limits = response.headerFields.uploadLimits(in: version)

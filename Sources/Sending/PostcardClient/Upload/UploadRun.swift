@@ -177,16 +177,13 @@ final class UploadRun: Sendable {
     ) async throws -> UploadResponse {
         var generator = SystemRandomNumberGenerator()
         var event = DeliveryMachine.Event.started
-        var attempt = (number: 1, url: job.url)
         var saved = job.resource
-        var digest = BodyDigest.Announcement.none
-        var isVerified = false
         while true {
             let action = machine.handle(event, elapsed: client.time.clock.instant - start, using: &generator)
             logFailure(machine.lastError, after: event, before: action)
-            if let support = machine.support { client.resumption?.offers.note(support, for: attempt.url) }
-            if let bytes = machine.passedAppendBytes {
-                client.resumption?.offers.note(appendBytes: bytes, for: attempt.url)
+            if let offers = client.resumption?.offers, let url = machine.attempt?.request.url {
+                if let support = machine.support { offers.note(support, for: url) }
+                if let bytes = machine.passedAppendBytes { offers.note(appendBytes: bytes, for: url) }
             }
             let resource = machine.resumption?.resource?.url
             if resource != saved { try job.saveResource?(resource) }
@@ -195,11 +192,9 @@ final class UploadRun: Sendable {
             case .prepare(let limits, let refusal):
                 await folder?.remove()
                 let request = try await preparedRequest(within: limits, after: refusal, in: &folder)
-                digest = client.responses.sendsDigests ? request.headerFields.digest(.reprDigest) : .none
                 event = .prepared(request)
             case .adapt(let request, let number):
                 let adapted = try await self.adapted(request, attempt: number, after: machine.lastError)
-                attempt = (number, adapted.url)
                 progress?.beginAttempt(number, of: adapted.body, resumes: machine.resumption?.isInProgress ?? false)
                 event = .adapted(
                     adapted,
@@ -208,7 +203,7 @@ final class UploadRun: Sendable {
             case .check(let request, let readBytes):
                 event = try await Self.event { try await Self.check(request, readBytes: readBytes) }
             case .send(let request, let statuses, let acceptsEarly, let isSecret):
-                let sender = sender(attempt.number, acceptsEarly: acceptsEarly)
+                let sender = sender(machine.attempt?.number ?? 1, acceptsEarly: acceptsEarly)
                 event = try await Self.event {
                     let request = try await digested(request)
                     let answer = try await sender.response(to: request, accepting: statuses, isSecret: isSecret)
@@ -216,7 +211,6 @@ final class UploadRun: Sendable {
                 }
             case .verify(let response, let request):
                 event = try await Self.event { try await verify(response, to: request) }
-                if case .verified = event { isVerified = true }
             case .decide(let error, let attempt):
                 event = .decided(try await decision(after: error, of: attempt))
             case .wait(let delay, let error, let nextAttempt):
@@ -225,8 +219,11 @@ final class UploadRun: Sendable {
                 try await client.time.clock.sleep(until: client.time.clock.instant.advanced(by: delay))
                 event = .waited
             case .finish(var response):
-                if case .digest = digest, digest == response.headerFields.digest(.reprDigest) { isVerified = true }
-                response.isVerified = isVerified
+                let sent = machine.preparedRequest?.headerFields.digest(.reprDigest)
+                if client.responses.sendsDigests, case .digest = sent, sent == response.headerFields.digest(.reprDigest)
+                {
+                    response.isVerified = true
+                }
                 return response
             case .fail(let error): throw error
             case .fault(let fault): throw fault.stoppingDebugBuilds()

@@ -35,6 +35,23 @@ extension DeliveryMachineTests {
         /// The sizes of appends once one has failed for no known reason.
         var cautiousAppendBytes: ClosedRange<Int64> = 10...60
         let steps: [Step]
+
+        /// The player of a machine with these settings.
+        func player() throws -> Player {
+            var policy = ResumptionPolicy(
+                retryPolicy: .withoutDelays(maximumAttempts: 10), minimumBytes: minimumBytes)
+            policy.versions = versions ?? [.interop8, .interop6]
+            policy.cautiousAppendBytes = cautiousAppendBytes
+            var ordinary = RetryPolicy.withoutDelays(maximumAttempts: attempts)
+            ordinary.repeatsUnclear = repeatsUnclear
+            if let interceptorRetries { ordinary.maximumInterceptorRetries = interceptorRetries }
+            var player = try Player(
+                resuming: policy, resource.flatMap { URL(string: $0) },
+                KnownServer(support: support, version: version, appendBytes: appendBytes),
+                ordinary: ordinary, hasInterceptors: interceptorRetries != nil, after: delivery)
+            player.namesVersions = versions != nil
+            return player
+        }
     }
 
     private static let offer: Event = .answered(204, [.uploadLimit: "min-size=0"])
@@ -254,20 +271,11 @@ extension DeliveryMachineTests {
             steps: cut + [Step(located(40), "check"), Step(.failed(.form, .neverArrived), "fail form")]),
     ]
 
-    @Test(arguments: resumedSequences + limitedSequences + completedSequences + versionedSequences)
+    static let allResumedSequences = resumedSequences + limitedSequences + completedSequences + versionedSequences
+
+    @Test(arguments: allResumedSequences)
     func `each event of a resumable upload leads to the next action`(sequence: ResumedSequence) throws {
-        var policy = ResumptionPolicy(
-            retryPolicy: .withoutDelays(maximumAttempts: 10), minimumBytes: sequence.minimumBytes)
-        policy.versions = sequence.versions ?? [.interop8, .interop6]
-        policy.cautiousAppendBytes = sequence.cautiousAppendBytes
-        var ordinary = RetryPolicy.withoutDelays(maximumAttempts: sequence.attempts)
-        ordinary.repeatsUnclear = sequence.repeatsUnclear
-        if let retries = sequence.interceptorRetries { ordinary.maximumInterceptorRetries = retries }
-        var player = try Player(
-            resuming: policy, sequence.resource.flatMap { URL(string: $0) },
-            KnownServer(support: sequence.support, version: sequence.version, appendBytes: sequence.appendBytes),
-            ordinary: ordinary, hasInterceptors: sequence.interceptorRetries != nil, after: sequence.delivery)
-        player.namesVersions = sequence.versions != nil
+        var player = try sequence.player()
         for step in sequence.steps {
             #expect(player.play(step.event, elapsed: step.elapsed) == step.action)
             player.expectNoOtherEvents()

@@ -51,6 +51,28 @@ import Testing
         var delivery = PossibleDelivery.neverArrived
         var isReplayable = true
         let steps: [Step]
+
+        /// The player of a machine with these settings.
+        func player() throws -> Player {
+            let url = try #require(URL(string: "http://example.org/"))
+            var form = MultipartForm()
+            if !isReplayable {
+                form.append(FormStream(AsyncStream<Data> { $0.finish() }), named: "log", filename: "log")
+            }
+            let request = try UploadRequest(
+                url: url, method: .post, headerFields: HTTPFields(), body: UploadBody(try form.layout()),
+                maximumResponseBytes: 1)
+            var retry = RetryPolicy(maximumAttempts: attempts)
+            retry.firstDelay = .seconds(1)
+            retry.jitter = 0
+            retry.maximumInterceptorRetries = interceptorRetries ?? 0
+            retry.deadline = deadline
+            return Player(
+                DeliveryMachine(
+                    DeliveryMachine.Rules(
+                        url: url, retryPolicy: retry, hasInterceptors: interceptorRetries != nil,
+                        totalTimeout: totalTimeout, delivery: delivery)), request)
+        }
     }
 
     private static let begin = [
@@ -156,24 +178,7 @@ import Testing
 
     @Test(arguments: sequences)
     func `each event leads to the next action`(sequence: Sequence) throws {
-        let url = try #require(URL(string: "http://example.org/"))
-        var form = MultipartForm()
-        if !sequence.isReplayable {
-            form.append(FormStream(AsyncStream<Data> { $0.finish() }), named: "log", filename: "log")
-        }
-        let request = try UploadRequest(
-            url: url, method: .post, headerFields: HTTPFields(), body: UploadBody(try form.layout()),
-            maximumResponseBytes: 1)
-        var retry = RetryPolicy(maximumAttempts: sequence.attempts)
-        retry.firstDelay = .seconds(1)
-        retry.jitter = 0
-        retry.maximumInterceptorRetries = sequence.interceptorRetries ?? 0
-        retry.deadline = sequence.deadline
-        var player = Player(
-            DeliveryMachine(
-                DeliveryMachine.Rules(
-                    url: url, retryPolicy: retry, hasInterceptors: sequence.interceptorRetries != nil,
-                    totalTimeout: sequence.totalTimeout, delivery: sequence.delivery)), request)
+        var player = try sequence.player()
         for step in sequence.steps {
             #expect(player.play(step.event, elapsed: step.elapsed) == step.action)
             player.expectNoOtherEvents()
