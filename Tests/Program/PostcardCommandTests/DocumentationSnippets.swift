@@ -69,6 +69,12 @@ struct RenamePet: UploadEndpoint {
     }
 }
 
+private func continuing() -> UploadClient {
+    var client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 4))
+    client.resumption = ResumptionPolicy()
+    return client
+}
+
 private func renamed(_ pet: String, at api: URL, by client: UploadClient) async throws -> String {
     let renamed = try await client.upload(RenamePet(baseURL: api, id: pet, name: "초코"))
     return renamed.id
