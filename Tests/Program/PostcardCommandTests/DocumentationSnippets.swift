@@ -75,8 +75,8 @@ private func continuing() -> UploadClient {
     return client
 }
 
-private func renamed(_ pet: String, at api: URL, by client: UploadClient) async throws -> String {
-    let renamed = try await client.upload(RenamePet(baseURL: api, id: pet, name: "초코"))
+private func renamed(_ pet: Pet, at api: URL, by client: UploadClient) async throws -> String {
+    let renamed = try await client.upload(RenamePet(baseURL: api, id: pet.id, name: "초코"))
     return renamed.id
 }
 
