@@ -18,10 +18,9 @@ private func sent(photos: [URL], to url: URL) async throws -> Pet {
     var form = MultipartForm()
     form.append("초코", named: "name")
     form.append(filesAt: photos, named: "petImage")
-    let response = try await UploadClient().upload(form, to: url) { progress in
+    let pet = try await UploadClient().upload(form, to: url) { progress in
         print(progress.fraction ?? 0)
-    }
-    let pet = try response.decode(Pet.self)
+    }.decode(Pet.self)
     return pet
 }
 
@@ -244,8 +243,8 @@ private func generated(_ pet: Components.Schemas.Pet, _ photos: [URL], _ server:
     var form = MultipartForm()
     form.append(pet.name, named: "name")
     form.append(filesAt: photos, named: "pictures")
-    let response = try await UploadClient().upload(form, to: server.appending(path: "pets"))
-    let stored = try response.decode(Components.Schemas.Pet.self)
+    let stored = try await UploadClient().upload(form, to: server.appending(path: "pets"))
+        .decode(Components.Schemas.Pet.self)
     return stored.name
 }
 

@@ -69,8 +69,14 @@ struct RenamePet: UploadEndpoint {
     }
 }
 
-private func renamed(_ pet: String, at api: URL, by client: UploadClient) async throws -> String {
-    let renamed = try await client.upload(RenamePet(baseURL: api, id: pet, name: "초코"))
+private func continuing() -> UploadClient {
+    var client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 4))
+    client.resumption = ResumptionPolicy()
+    return client
+}
+
+private func renamed(_ pet: Pet, at api: URL, by client: UploadClient) async throws -> String {
+    let renamed = try await client.upload(RenamePet(baseURL: api, id: pet.id, name: "초코"))
     return renamed.id
 }
 

@@ -10,7 +10,7 @@ struct DocumentedModule: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    private var folder: String { "\(Repository.modules[name] ?? name)/\(name).docc" }
+    var folder: String { "\(Repository.modules[name] ?? name)/\(name).docc" }
 
     /// One for each library that the manifest offers.
     static let all = ((try? Document("Package.swift").text) ?? "").matches(of: /\.library\(name: "(\w+)"/)
@@ -87,6 +87,14 @@ struct DocumentationTests {
         for article in try module.articles() where !article.path.hasSuffix("/\(module.name).md") {
             let name = URL(filePath: article.path).deletingPathExtension().lastPathComponent
             #expect(topics.contains("- <doc:\(name)>"), "\(article)")
+        }
+    }
+
+    @Test("The READMEs link to its landing page", arguments: DocumentedModule.all)
+    func readmes(of module: DocumentedModule) throws {
+        for path in ["README.md", "README.ko.md"] {
+            let link = "[`\(module.name)`](\(module.folder)/\(module.name).md)"
+            #expect(try Document(path).text.contains(link), "\(path)")
         }
     }
 

@@ -106,7 +106,7 @@ struct ReadmeTests {
 
     @Test("A product that needs a trait says so when it is compiled without")
     func traits() throws {
-        let rows = readme.prose.matches(of: /\n\| `(Postcard\w+)`[^|]*\|[^|]*\| `(\w+)`/).map(\.output)
+        let rows = readme.prose.matches(of: /\n\| \[`(Postcard\w+)`\][^|]*\|[^|]*\| `(\w+)`/).map(\.output)
         #expect(rows.count == 5)
         for (_, product, trait) in rows {
             let sources = try #require(

@@ -11,10 +11,9 @@ func addPet(_ name: String, photos: [URL], to url: URL) async throws -> Pet {
     // For PHP it is "petImage[]": without the brackets PHP keeps only the last of several files.
     form.append(filesAt: photos, named: "petImage")
     let client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 4))
-    let response = try await client.upload(form, to: url) { progress in
+    return try await client.upload(form, to: url) { progress in
         print(progress.fraction ?? 0)
-    }
-    return try response.decode(Pet.self)
+    }.decode(Pet.self)
 }
 
 @main struct AddPet {
