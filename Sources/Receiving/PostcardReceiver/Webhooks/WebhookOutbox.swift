@@ -66,10 +66,29 @@ struct WebhookOutbox: Sendable {
         let next: Instant?
     }
 
-    private struct Entry {
-        var attempts = 0
-        var failure = ""
-        var isInFlight = false
+    /// What has happened to the message about a record.
+    private enum Entry {
+        /// The message was not sent yet. The record is in ``fresh``.
+        case new
+        /// The message is being sent.
+        ///
+        /// - Parameter after: The last failed attempt; `nil` if this is the first attempt.
+        case inFlight(after: Failure?)
+        /// The message has failed. The record is in ``waiting`` or ``held``.
+        case failed(Failure)
+
+        var failure: Failure? {
+            switch self {
+            case .new: nil
+            case .inFlight(let failure): failure
+            case .failed(let failure): failure
+            }
+        }
+    }
+
+    private struct Failure {
+        let attempts: Int
+        let reason: String
     }
 
     private enum Health {
@@ -123,9 +142,9 @@ struct WebhookOutbox: Sendable {
     func stuck(limit: Int) -> [Stuck] {
         let items = waiting.map { (id: $0.id, next: isDown ? nil : $0.until) } + held.map { (id: $0, next: nil) }
         return items.sorted { $0.id < $1.id }.prefix(limit).map { item in
-            let entry = entries[item.id]
+            let failure = entries[item.id]?.failure
             return Stuck(
-                id: item.id, attempts: entry?.attempts ?? 0, failure: entry?.failure ?? "", next: item.next)
+                id: item.id, attempts: failure?.attempts ?? 0, failure: failure?.reason ?? "", next: item.next)
         }
     }
 
@@ -139,16 +158,21 @@ struct WebhookOutbox: Sendable {
         switch event {
         case .found(let ids, let peer):
             for id in ids where entries[id] == nil {
-                entries[id] = Entry()
+                entries[id] = .new
                 fresh.append(id, of: peer)
             }
         case .ended(let id, let outcome):
-            guard let entry = entries[id], entry.isInFlight else { break }
+            guard case .inFlight(let earlier)? = entries[id] else { break }
             inFlightCount -= 1
-            if entry.attempts > 0 { repeatedInFlightCount -= 1 }
+            if earlier != nil { repeatedInFlightCount -= 1 }
+            let attempts = (earlier?.attempts ?? 0) + 1
             switch outcome {
-            case .failed(let failure): failed(id, failure, at: now, using: &random)
-            case .unreadable(let failure): unreadable(id, failure, at: now, using: &random)
+            case .failed(let reason):
+                entries[id] = .failed(Failure(attempts: attempts, reason: reason))
+                failed(id, after: attempts, at: now, using: &random)
+            case .unreadable(let reason):
+                entries[id] = .failed(Failure(attempts: attempts, reason: reason))
+                unreadable(id, after: attempts, at: now, using: &random)
             case .delivered, .gone:
                 entries[id] = nil
                 actions.append(.settle(id))
@@ -160,11 +184,9 @@ struct WebhookOutbox: Sendable {
     }
 
     private mutating func failed(
-        _ id: UploadID, _ failure: String, at now: Instant, using random: inout some RandomNumberGenerator
+        _ id: UploadID, after attempts: Int, at now: Instant, using random: inout some RandomNumberGenerator
     ) {
         failedCount += 1
-        let attempts = (entries[id]?.attempts ?? 0) + 1
-        entries[id] = Entry(attempts: attempts, failure: failure)
         switch health {
         case .up(var failed):
             failed.insert(id)
@@ -188,10 +210,8 @@ struct WebhookOutbox: Sendable {
     }
 
     private mutating func unreadable(
-        _ id: UploadID, _ failure: String, at now: Instant, using random: inout some RandomNumberGenerator
+        _ id: UploadID, after attempts: Int, at now: Instant, using random: inout some RandomNumberGenerator
     ) {
-        let attempts = (entries[id]?.attempts ?? 0) + 1
-        entries[id] = Entry(attempts: attempts, failure: failure)
         wait(id, after: attempts, at: now, using: &random)
         // The next probe is delayed, because the store may be unable to read any record.
         if case .down(let failures, _, id) = health {
@@ -260,9 +280,10 @@ struct WebhookOutbox: Sendable {
     }
 
     private mutating func begin(_ id: UploadID) {
-        entries[id]?.isInFlight = true
+        let failure = entries[id]?.failure
+        entries[id] = .inFlight(after: failure)
         inFlightCount += 1
-        if (entries[id]?.attempts ?? 0) > 0 { repeatedInFlightCount += 1 }
+        if failure != nil { repeatedInFlightCount += 1 }
     }
 
     /// The time at which ``Event/due`` must be reported; `nil` if no record waits for a time.

@@ -18,15 +18,18 @@ struct ConnectionState {
         /// The number of requests whose head was received and whose response is incomplete.
         var awaitingResponse = 0
         var input = Input.betweenRequests
-        /// Whether the last request asked to close the connection after its response (RFC 9112 §9.6).
-        var isFinal = false
-        /// Whether the last request declared the length of its body.
-        var hasLength = false
-        /// Whether any request has begun on the connection.
-        var hasBegun = false
+        /// The last request; `nil` before the first one.
+        var request: Request?
 
         /// How the remaining bytes of the last request are dropped.
-        var drain: Drain { Drain(hasLength: hasLength) }
+        var drain: Drain { Drain(hasLength: request?.hasLength ?? false) }
+    }
+
+    private struct Request {
+        /// Whether the request asks to close the connection after its response (RFC 9112 §9.6).
+        let isFinal: Bool
+        /// Whether the request declares the length of its body.
+        let hasLength: Bool
     }
 
     /// The dropping of a body's remaining bytes after the last response.
@@ -69,9 +72,7 @@ struct ConnectionState {
         guard case .serving(var exchange) = phase, exchange.input != .malformed else { return .drop }
         exchange.awaitingResponse += 1
         exchange.input = .inBody
-        exchange.isFinal = isFinal
-        exchange.hasLength = hasLength
-        exchange.hasBegun = true
+        exchange.request = Request(isFinal: isFinal, hasLength: hasLength)
         phase = .serving(exchange)
         return .pass
     }
@@ -154,7 +155,7 @@ struct ConnectionState {
         }
         // The request is incomplete, so the next bytes of the connection are the unneeded end of a body.
         let isEarly = exchange.input == .inBody || exchange.input == .interrupted
-        guard isLast || (exchange.awaitingResponse == 1 && (isEarly || exchange.isFinal)) else { return .write }
+        guard isLast || (exchange.awaitingResponse == 1 && (isEarly || exchange.request?.isFinal ?? false)) else { return .write }
         phase = .lastResponse(exchange.drain)
         return .writeAsLast
     }
@@ -236,7 +237,7 @@ struct ConnectionState {
             } else if exchange.awaitingResponse > 0 {
                 .expected
             } else {
-                exchange.hasBegun ? .betweenRequests : .beforeRequests
+                exchange.request == nil ? .beforeRequests : .betweenRequests
             }
         case .lastResponse, .closed: .expected
         case .lingering(let drain): .afterLastResponse(drain)

@@ -47,7 +47,7 @@ extension DeliveryMachine {
         case wait(Duration, after: UploadError, nextAttempt: Int)
         case finish(UploadResponse)
         case fail(UploadError)
-        /// Report an event that cannot happen in this state. The state does not change.
+        /// Report an event that is impossible in the machine's state. The upload is over.
         case fault(ImpossibleEvent)
     }
 

@@ -126,7 +126,9 @@ struct DeliveryMachine: Sendable {
     mutating func handle(
         _ event: Event, elapsed: Duration, using generator: inout some RandomNumberGenerator
     ) -> Action {
-        next(after: event, elapsed: elapsed, using: &generator) ?? .fault(ImpossibleEvent(event, in: state))
+        if let action = next(after: event, elapsed: elapsed, using: &generator) { return action }
+        defer { state = .over }
+        return .fault(ImpossibleEvent(event, in: state))
     }
 
     /// The next action after an event; `nil` if the event is impossible in this state.

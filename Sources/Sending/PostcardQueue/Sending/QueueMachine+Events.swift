@@ -86,7 +86,7 @@ extension QueueMachine {
         case rest(until: Date?)
         /// Report that the last action failed or that the system does not accept uploads, and wait for the next event.
         case giveUp(SessionProblem?)
-        /// Report an event that is impossible in the machine's state.
+        /// Report an event that is impossible in the machine's state. The round is over.
         case fault(ImpossibleEvent)
         /// End, because no upload is left to send.
         case end

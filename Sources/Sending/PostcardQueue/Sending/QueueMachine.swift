@@ -8,21 +8,24 @@ import PostcardFoundation
 /// Each round begins with the events since the last one. Each event leads to one action, whose result is the next
 /// event:
 ///
-/// | action | event |
-/// | --- | --- |
-/// | | `woken`, or `closed` for the last round |
-/// | `connect`: connect to the carrier of attempts | `done` |
-/// | `compare`: read the attempts that the carrier has, and those in the database | `compared` |
-/// | `settle`: record progress, and how attempts ended | `done` |
-/// | `cancel`: cancel attempts | `done` |
-/// | `read`: read the carrier's attempts in the database | `recorded` |
-/// | `claim`: mark uploads that may be sent as being sent | `claimed`, or `exhausted` if there are none |
-/// | `begin`: begin an attempt | `done` or `refused` |
-/// | `list`: read the attempts that the carrier has | `listed` |
-/// | `callHandlers`: call the system's completion handlers | `done` |
-/// | `rest`, `giveUp` or `end`: the round is over | |
+/// | state: its action | event | next state |
+/// | --- | --- | --- |
+/// | `resting`: wait | `woken` | `connecting`, `comparing`, `settling`, `reading`, `claiming`, `calling` |
+/// | | `closed` | `settling`, `calling` |
+/// | `connecting`: connect to the carrier of attempts | `done` | `comparing` |
+/// | `comparing`: read the attempts that the carrier has, and those in the database | `compared` | `dropping`, `settling`, `reading`, `claiming` |
+/// | `settling`: record progress, and how attempts ended | `done` | `settling`, `reading`, `claiming`, `beginning`, `calling`, `resting` |
+/// | `dropping`: cancel attempts of the carrier that are not in the database | `done` | `reading`, `claiming` |
+/// | `reading`: read the carrier's attempts in the database | `recorded` | `cancelling`, `claiming`, `listing`, `calling`, `resting` |
+/// | `cancelling`: cancel attempts that the user has stopped | `done` | `claiming`, `resting` |
+/// | `claiming`: mark uploads that may be sent as being sent | `claimed` | `settling`, `beginning` |
+/// | | `exhausted` | `listing`, `calling`, `resting` |
+/// | `beginning`: begin an attempt | `done` | `settling`, `claiming`, `beginning`, `resting` |
+/// | | `refused` | `settling` |
+/// | `listing`: read the attempts that the carrier has | `listed` | `reading`, `claiming` |
+/// | `calling`: call the system's completion handlers | `done` | `resting` |
 ///
-/// If an action fails, the event is `failed`.
+/// If an action fails, the event is `failed`, and the next state is `calling`. After `settling`, it can be `resting`.
 struct QueueMachine: Sendable {
     /// The maximum number of uploads in one write, so that writes stay short.
     static let batch = 50

@@ -235,6 +235,18 @@ import Testing
         }
     }
 
+    @Test func `nothing is possible after an event that is a mistake`() throws {
+        var generator = SystemRandomNumberGenerator()
+        var machine = DeliveryMachine(
+            DeliveryMachine.Rules(url: try Player.request().url, retryPolicy: .never))
+        for event in [DeliveryMachine.Event.waited, .started] {
+            guard case .fault = machine.handle(event, elapsed: .zero, using: &generator) else {
+                Issue.record("\(event) leads to an action.")
+                return
+            }
+        }
+    }
+
     @Test func `any status from 200 to 299 accepts an ordinary form, whose address is no secret`() throws {
         let request = try Player.request()
         var player = Player(DeliveryMachine(DeliveryMachine.Rules(url: request.url, retryPolicy: .never)), request)

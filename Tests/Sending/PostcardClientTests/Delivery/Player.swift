@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import PostcardForm
+import PostcardTestSupport
 import PostcardWire
 import Testing
 
@@ -11,8 +12,8 @@ struct Player {
     private(set) var machine: DeliveryMachine
     /// The latest action.
     private(set) var action: DeliveryMachine.Action?
-    /// The changes of the machine's state so far.
-    private(set) var changes: Set<StateChange> = []
+    /// The changes of the machine's state so far, and of its resumable upload's step, by the names of the types.
+    private(set) var changes: [String: Set<StateChange>] = [:]
     /// Whether requests are described with their version.
     var namesVersions = false
     /// What the form is prepared as.
@@ -56,13 +57,17 @@ struct Player {
     @discardableResult
     mutating func play(_ event: DeliveryMachineTests.Event, elapsed: Duration = .zero) -> String {
         let event = self.event(event)
-        let before = machine.state
-        let action = machine.handle(event, elapsed: elapsed, using: &generator)
-        // After an impossible event, the results of the action before it are still possible.
+        var next = machine
+        let action = next.handle(event, elapsed: elapsed, using: &generator)
+        // An impossible event is played on a copy, so that the sequence continues.
         if case .fault = action { return describe(action) }
+        let before = machine.state
+        machine = next
         self.action = action
         if case .adapt(_, let number) = action { attempt = number }
-        changes.formUnion(StateChange.all(before, event, action, machine.state))
+        for (machine, change) in StateChange.all(before, event, action, machine.state) {
+            changes[machine, default: []].insert(change)
+        }
         return describe(action)
     }
 

@@ -7,36 +7,27 @@ import Testing
 
 @testable import PostcardClient
 
-/// A change of a machine's state, by the names of the cases.
-struct StateChange: Hashable, Sendable {
-    let machine: String
-    let before: String
-    let event: String
-    let after: String
-
+extension StateChange {
     /// The change of a delivery's state, and that of the step of its resumable upload, if it has one.
     static func all(
         _ before: DeliveryMachine.State, _ event: DeliveryMachine.Event, _ action: DeliveryMachine.Action,
         _ after: DeliveryMachine.State
-    ) -> [StateChange] {
-        let change = StateChange(
-            machine: "DeliveryMachine", before: name(before), event: name(event), after: name(after))
+    ) -> [(machine: String, change: StateChange)] {
+        let change = ("DeliveryMachine", StateChange(before, event, after))
         var step: ResumableUpload.Step?
         if case .resuming(_, let upload) = before { step = upload.step }
         if case .adapting = before, case .resuming = after { step = .new }
         guard let step else { return [change] }
-        let next =
+        let next: Any =
             switch (after, action) {
-            case (.resuming(_, let upload), _): name(upload.step)
+            case (.resuming(_, let upload), _): upload.step
             case (.sending, _): "sendWhole"
             case (_, .finish), (_, .verify): "finish"
             default: "fail"
             }
-        let result = if case .new = step { "begin" } else { name(event) }
-        return [change, StateChange(machine: "ResumableUpload", before: name(step), event: result, after: next)]
+        let result: Any = if case .new = step { "begin" } else { event }
+        return [change, ("ResumableUpload", StateChange(step, result, next))]
     }
-
-    static func name(_ value: Any) -> String { Mirror(reflecting: value).children.first?.label ?? "\(value)" }
 }
 
 /// The tables in the documentation of the machines.
@@ -105,10 +96,10 @@ struct StateChange: Hashable, Sendable {
     }
 
     /// Plays the beginning of each sequence of the other tests, and then events at random.
-    private static func changes() throws -> Set<StateChange> {
+    private static func changes() throws -> [String: Set<StateChange>] {
         let players = try players()
         var random = SeededGenerator(seed: 1)
-        var changes: Set<StateChange> = []
+        var changes: [String: Set<StateChange>] = [:]
         for (player, steps) in players {
             for _ in 0..<200 {
                 var player = player
@@ -119,34 +110,17 @@ struct StateChange: Hashable, Sendable {
                     guard let event = result(of: player.action, using: &random) else { break }
                     player.play(event)
                 }
-                changes.formUnion(player.changes)
-            }
-        }
-        return changes
-    }
-
-    /// The table in the documentation of a type. A row without a state is about the state of the row before.
-    private static func table(of machine: String) throws -> Set<StateChange> {
-        let sources = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../../../Sources/Sending/PostcardClient/Delivery/\(machine).swift")
-        var state = ""
-        var changes: Set<StateChange> = []
-        for line in try String(contentsOf: sources, encoding: .utf8).split(separator: "\n") {
-            let cells = line.split(separator: "|", omittingEmptySubsequences: false)
-                .map { $0.matches(of: /`(\w+)`/).map { String($0.1) } }
-            guard line.hasPrefix("/// |"), cells.count == 5, let event = cells[2].first else { continue }
-            state = cells[1].first ?? state
-            for next in cells[3] {
-                changes.insert(StateChange(machine: machine, before: state, event: event, after: next))
+                changes.merge(player.changes) { $0.union($1) }
             }
         }
         return changes
     }
 
     @Test func `the tables of the machines have all changes of their states, and no others`() throws {
-        for (machine, changes) in Dictionary(grouping: try Self.changes(), by: \.machine) {
-            let table = try Self.table(of: machine)
-            #expect(Set(changes).subtracting(table) == [], "The table of \(machine) lacks these.")
+        for (machine, changes) in try Self.changes() {
+            let file = "Sources/Sending/PostcardClient/Delivery/\(machine).swift"
+            let table = try StateChange.table(inDocumentationOf: file)
+            #expect(changes.subtracting(table) == [], "The table of \(machine) lacks these.")
             #expect(table.subtracting(changes) == [], "These never happened to \(machine).")
         }
     }

@@ -13,15 +13,16 @@ import Testing
         ProcessInfo.processInfo.environment["POSTCARD_QUEUE_HISTORIES"].flatMap(Int.init) ?? 2_000
 
     /// What happened to the uploads of a queue.
-    private struct History: Equatable {
+    struct History: Equatable {
         let trace: [String]
         let states: [String]
         /// How often a form that was stored was sent again.
         let repetitions: Int
+        let changes: Set<StateChange>
     }
 
     /// Plays a history. The world checks each step, and this checks the end.
-    private static func play(seed: UInt64) -> History {
+    static func play(seed: UInt64) -> History {
         var chance = SeededGenerator(seed: seed)
         var policy = RetryPolicy(maximumAttempts: Int.random(in: 1...8, using: &chance))
         policy.maximumDelay = .seconds(60)
@@ -53,7 +54,7 @@ import Testing
         let states = world.uploads.map(\.state.name)
         #expect(states.allSatisfy { ["done", "failed", "cancelled"].contains($0) }, "seed \(seed): \(world.trace)")
         #expect(isHere || world.handlers == 0, "seed \(seed): \(world.trace)")
-        return History(trace: world.trace, states: states, repetitions: world.repetitions)
+        return History(trace: world.trace, states: states, repetitions: world.repetitions, changes: world.changes)
     }
 
     /// Lets something happen between two rounds.

@@ -61,6 +61,8 @@ struct QueueWorld {
     var uploads: [Upload] = []
     var isPaused = false
     private(set) var machine: QueueMachine
+    /// The changes of the machine's state so far.
+    private(set) var changes: Set<StateChange> = []
     var carried: [AttemptID: CarriedAttempt] = [:]
     /// Events that no process has received, and those of this process that the machine has not taken in.
     var unreported: [AttemptEvent] = []
@@ -256,7 +258,9 @@ struct QueueWorld {
     private mutating func play(_ first: QueueMachine.Event) -> Ending {
         var event = first
         for _ in 0..<10_000 {
+            let before = machine.state
             let action = machine.handle(event, at: now)
+            changes.insert(StateChange(before, event, machine.state))
             switch action {
             case .rest(let until): return .rest(until: until)
             case .giveUp(let problem):
