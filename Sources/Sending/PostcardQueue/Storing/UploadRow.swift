@@ -4,6 +4,7 @@ import PostcardClient
 import PostcardFiles
 import PostcardForm
 import PostcardFoundation
+import PostcardWire
 
 /// The row of an upload with everything that is needed to send it.
 ///
@@ -242,7 +243,7 @@ extension QueuedUpload.Response {
             return nil
         }
         self.init(
-            status: HTTPResponse.Status(code: Int(clamping: min(max(status, 0), 999))),
+            status: HTTPResponse.Status(clamping: status),
             headerFields: try UploadRow.Field.fields(
                 in: try row.optional(Data.self, "responseFields") ?? Data("[]".utf8)),
             body: try row.optional(Data.self, "responseBody") ?? Data())
