@@ -145,7 +145,7 @@ extension HTTPField.Name {
 
     /// Makes the name of a header field. The fallback is never used, because all texts passed here are tokens (RFC 9110
     /// §5.1).
-    static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
+    package static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
 }
 
 /// The header fields of the resumable upload draft. As the draft requires, invalid values are ignored.

@@ -75,9 +75,7 @@ private func renamed(_ pet: String, at api: URL, by client: UploadClient) async 
 }
 
 private func sent(_ form: MultipartForm, of draft: UUID, to url: URL, by client: UploadClient) async throws {
-    var fields = HTTPFields()
-    if let name = HTTPField.Name("Idempotency-Key") { fields[name] = "\"\(draft.uuidString)\"" }
-    try await client.upload(form, to: url, headerFields: fields)
+    try await client.upload(form, to: url, headerFields: [.idempotencyKey: "\"\(draft.uuidString)\""])
 }
 
 private struct PetAPI: Sendable {

@@ -253,7 +253,7 @@ extension Database {
                 """,
             arguments: [form.uuid.uuidString, form.url.absoluteString, form.method.rawValue, form.totalBytes, id])
         var fields = form.headerFields
-        fields.idempotencyKey = nil
+        fields[.idempotencyKey] = nil
         let encoder = JSONEncoder()
         try execute(
             sql: "UPDATE request SET headerFields = ?, contentType = ?, parts = ?, signed = ? WHERE id = ?",

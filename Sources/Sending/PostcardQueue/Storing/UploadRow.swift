@@ -54,7 +54,7 @@ extension UploadRow {
             try JSONDecoder().decode(SignedAddress.self, from: $0)
         }
         var fields = try Field.fields(in: try row.value(Data.self, "headerFields"))
-        if signed == nil { fields.idempotencyKey = try row.value(String.self, "idempotencyKey") }
+        if signed == nil { fields[.idempotencyKey] = try row.value(String.self, "idempotencyKey") }
         headerFields = fields
         contentType = try row.value(String.self, "contentType")
         acceptedStatuses = try row.optional(Data.self, "statuses").map {

@@ -76,7 +76,7 @@ import Testing
         #expect(delayed.earliestBegin == later)
         #expect(try await queue.upload(last)?.state == .waiting)
         #expect(kept.handedOver.dropLast().allSatisfy { $0.earliestBegin == nil && $0.networks == .all })
-        #expect(Set(kept.handedOver.map { $0.headerFields.idempotencyKey }).count == 121)
+        #expect(Set(kept.handedOver.map { $0.headerFields[.idempotencyKey] }).count == 121)
         await queue.disconnect()
     }
 

@@ -284,7 +284,7 @@ import Testing
             conditions: UploadConditions(notBefore: clock.date.addingTimeInterval(begin)))
         try await queue.handOver()
         #expect(kept.handedOver.count == (isHandedOver ? 1 : 0))
-        #expect(kept.handedOver.allSatisfy { $0.headerFields.idempotencyKey == nil })
+        #expect(kept.handedOver.allSatisfy { $0.headerFields[.idempotencyKey] == nil })
         if case .failed(let failure) = try #require(try await queue.upload(id)).state {
             #expect(!isHandedOver && failure.code == .formExpired && failure.message.contains("would begin at"))
             #expect(failure.advice?.contains("background session") == true)

@@ -45,7 +45,7 @@ extension QueueWorld {
         let upload = uploads[index]
         let begin = max(now, isHere ? now : upload.due)
         let delivery = row.delivery(before: row.upload.attempts)
-        #expect(row.headerFields.idempotencyKey == upload.key)
+        #expect(row.headerFields[.idempotencyKey] == upload.key)
         // On disk before the attempt begins.
         #expect(upload.possibleDelivery != nil)
         #expect(
