@@ -33,7 +33,7 @@ struct Diagnosis: Sendable {
         // A form that exceeds a limit of this receiver also exceeds the common defaults, for the same reason.
         if refusal.status == .contentTooLarge { groups.removeAll { $0.finding.code == .overCommonDefaults } }
         self.refusal = refusal
-        let code = FormProblem.Code(rawValue: refusal.code.rawValue)
+        let code = FormProblem.Code.known(refusal.code.rawValue)
         if let cause = groups.first?.finding, let code, !unread.contains(code), cause.explains(refusal, code) {
             self.refusal = UploadProblem(cause)
         } else if let index = groups.firstIndex(where: { $0.finding.isFound(by: refusal) }) {
@@ -112,7 +112,7 @@ extension RequestDescription.Problem {
     }
 
     init(_ refusal: UploadProblem) {
-        let code = FormProblem.Code(rawValue: refusal.code.rawValue)
+        let code = FormProblem.Code.known(refusal.code.rawValue)
         self.init(
             code: refusal.code.rawValue, severity: (code?.severity ?? .error).rawValue,
             place: Finding.Place.body.rawValue,

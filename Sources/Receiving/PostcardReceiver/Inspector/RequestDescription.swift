@@ -234,7 +234,7 @@ struct RequestSummary: Encodable, Sendable {
         if case .refused(let problem) = request.outcome {
             code = problem.code.rawValue
             // If PostcardDoctor has no explanation for a code, the code is its own title.
-            let known = FormProblem.Code(rawValue: problem.code.rawValue)?.title
+            let known = FormProblem.Code.known(problem.code.rawValue)?.title
             title = known.flatMap { $0 == problem.code.rawValue ? nil : $0 } ?? problem.title
         } else {
             (code, title) = (nil, nil)
