@@ -132,7 +132,7 @@ public struct FormReceiver: Sendable {
     ///     let upload = try await receiver.receive(head, body, from: address)
     ///     print("stored \(upload.record.files.count) files as \(upload.record.id)")
     /// } catch let problem as UploadProblem {
-    ///     print(problem.status, problem.detail)
+    ///     print(problem.status, problem.message)
     /// }
     /// ```
     ///

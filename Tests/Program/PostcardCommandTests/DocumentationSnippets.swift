@@ -322,7 +322,8 @@ private actor Album {
 private func refused(_ album: Album) async throws {
     guard await album.hasRoom else {
         var problem = UploadProblem(
-            status: .forbidden, code: "album-full", detail: "The album has 500 pictures.", advice: "Remove some first.")
+            status: .forbidden, code: "album-full", message: "The album has 500 pictures.", advice: "Remove some first."
+        )
         problem.limit = UploadProblem.Limit(name: "pictures", value: 500)
         throw problem
     }

@@ -87,7 +87,7 @@ extension Finding {
 
 extension UploadProblem {
     fileprivate init(_ cause: Finding) {
-        self.init(status: .badRequest, code: Code(cause.code), detail: cause.message, advice: cause.advice)
+        self.init(status: .badRequest, code: Code(cause.code), message: cause.message, advice: cause.advice)
         offset = cause.place == .body ? cause.offset : nil
         partIndex = cause.partIndex
     }
@@ -116,7 +116,7 @@ extension RequestDescription.Problem {
         self.init(
             code: refusal.code.rawValue, severity: (code?.severity ?? .error).rawValue,
             place: Finding.Place.body.rawValue,
-            offset: refusal.offset, length: 0, part: refusal.partIndex, message: refusal.detail, fix: refusal.advice,
+            offset: refusal.offset, length: 0, part: refusal.partIndex, message: refusal.message, fix: refusal.advice,
             reason: code?.cause, swift: code?.swift, count: 1, also: [], consequences: [], otherConsequences: 0)
     }
 

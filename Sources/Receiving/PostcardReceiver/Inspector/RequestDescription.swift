@@ -303,6 +303,6 @@ struct RequestReading: Sendable {
 
 extension UploadProblem {
     fileprivate static let requestNotFound = UploadProblem(
-        status: 404, code: "not-found", detail: "There is no such request, or it is no longer recorded.",
+        status: 404, code: "not-found", message: "There is no such request, or it is no longer recorded.",
         advice: "GET /requests lists the recorded requests.")
 }
