@@ -401,7 +401,7 @@ import Testing
         func open() -> UploadQueue {
             UploadQueue(
                 directory: folder.url, session: BackgroundSession(identifier: identifier),
-                service: KeepingService(kept), done: DoneUploads(maximumCount: 1), time: clock.time)
+                service: KeepingService(kept), retention: UploadRetention(maximumCount: 1), time: clock.time)
         }
         var queue = open()
         let (first, second) = try await (
@@ -843,7 +843,7 @@ import Testing
         let time = QueueTime(date: { now.withLock { $0 } })
         let queue = UploadQueue(
             directory: folder.url, session: session, service: KeepingService(kept),
-            done: DoneUploads(maximumCount: 2, maximumAge: .seconds(1000)), time: time)
+            retention: UploadRetention(maximumCount: 2, maximumAge: .seconds(1000)), time: time)
         var ids: [QueuedUpload.ID] = []
         for _ in 0..<4 {
             ids.append(try await queue.enqueue(QueuedForms.form(), to: Self.address()))
