@@ -280,7 +280,7 @@ import Testing
         let trigger = "CREATE TRIGGER refusal BEFORE UPDATE ON upload BEGIN SELECT RAISE(ABORT, 'refused'); END"
         kept.refuseNext {
             try DatabaseQueue(path: file).write { try $0.execute(sql: trigger) }
-            throw UploadQueueError(.failed, "refused")
+            throw UploadQueueError(.databaseFailed, "refused")
         }
         await #expect(throws: UploadQueueError.self) { try await queue.handOver() }
         #expect(try await queue.uploads().map(\.state) == [.sending, .sending])

@@ -205,7 +205,8 @@ import Testing
     func `the reasons why a session has ended are told apart`(code: Int?, problem: SessionProblem) {
         #expect(SessionProblem(systemCode: code, "why") == problem)
         let error = UploadQueueError(problem)
-        #expect(error.code == (problem == .inUse ? .sessionInUse : .session) && error.advice?.isEmpty == false)
+        #expect(
+            error.code == (problem == .inUse ? .sessionInUse : .sessionUnavailable) && error.advice?.isEmpty == false)
     }
 
     @Test(arguments: [

@@ -87,7 +87,7 @@ import Testing
         let error = await #expect(throws: UploadQueueError.self) {
             try await queue.retry(id, to: url.appending(path: "elsewhere"))
         }
-        #expect(error?.code == .state && error?.advice?.contains("QueueOptions.presignedForm") == true)
+        #expect(error?.code == .wrongState && error?.advice?.contains("QueueOptions.presignedForm") == true)
         #expect(try await queue.upload(id)?.url == url)
     }
 

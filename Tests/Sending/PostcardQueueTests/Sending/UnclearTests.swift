@@ -101,14 +101,14 @@ import Testing
     @Test func `the user says that the server has it`() async throws {
         let (queue, id) = try await sending(TemporaryFolder())
         let early = await #expect(throws: UploadQueueError.self) { try await queue.confirmArrival(of: id) }
-        #expect(early?.code == .state)
+        #expect(early?.code == .wrongState)
         try await queue.store.database.write { try $0.recoverUploads(failingUnclear: Self.asking.unclearFailure) }
         try await queue.confirmArrival(of: id)
         guard case .done(let response) = try await queue.upload(id)?.state else { Issue.record("not done"); return }
         #expect(response.status == 0)
         #expect(try await queue.doneCount == 1)
         let again = await #expect(throws: UploadQueueError.self) { try await queue.confirmArrival(of: id) }
-        #expect(again?.code == .state)
+        #expect(again?.code == .wrongState)
     }
 
     // MARK: - In this process
