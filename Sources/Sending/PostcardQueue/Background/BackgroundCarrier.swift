@@ -96,7 +96,7 @@ struct BackgroundCarrier: AttemptCarrier {
     private static func postponed(_ error: any Error) -> AttemptOutcome {
         .postponed(
             QueuedUpload.Failure(
-                .postponed, "The upload could not be handed to the system: \(error)", mayHaveArrived: true))
+                .postponed, "The upload could not be handed to the system: \(error)", delivery: .responseLost))
     }
 
     /// Replaces the presigned form of an upload if it has expired. The attempt then does not begin.

@@ -9,8 +9,8 @@ import PostcardWire
 extension UploadQueue {
     /// Sends a failed or cancelled upload again, like a new one. An upload that waits for its next attempt is sent now.
     ///
-    /// An upload may have failed although the server accepted the form. ``QueuedUpload/Failure/mayHaveArrived`` is then
-    /// `true`, and the server may store the form twice unless it honors the `Idempotency-Key`. An upload whose
+    /// An upload may have failed although the server accepted the form. ``QueuedUpload/Failure/delivery`` is then
+    /// `responseLost`, and the server may store the form twice unless it honors the `Idempotency-Key`. An upload whose
     /// ``UploadConditions/expires`` has passed no longer expires.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, if it is waiting, being sent, paused or done, or if
@@ -33,12 +33,12 @@ extension UploadQueue {
     /// Records that the server has the form of an upload that may have arrived, according to the user or the server.
     /// The upload is then ``QueuedUpload/State/done(_:)``, with a response whose status is 0.
     ///
-    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has not failed with
-    ///   ``QueuedUpload/Failure/mayHaveArrived``.
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has not failed with the
+    ///   ``QueuedUpload/Failure/delivery`` `responseLost` or `accepted`.
     public func confirmArrival(of id: QueuedUpload.ID) async throws(UploadQueueError) {
         try await change(id) { [time] db, row, _ in
-            guard case .failed(let failure) = row.upload.state, failure.mayHaveArrived else {
-                throw UploadQueueError.state(id, row.upload.state.name, cannot: "confirmed")
+            guard case .failed(let failure) = row.upload.state, failure.delivery.mayHaveArrived else {
+                throw UploadQueueError.wrongState(id, row.upload.state.name, cannot: "confirmed")
             }
             try db.finishUpload(
                 id, with: QueuedUpload.Response(status: 0, headerFields: [:], body: Data()), at: time.date())

@@ -209,8 +209,3 @@ extension QueuedUpload.Response {
             body: response.body.prefix(Self.maximumBodyBytes))
     }
 }
-
-extension UploadError {
-    /// Whether a server may have accepted the form.
-    var mayHaveArrived: Bool { delivery == .responseLost || delivery == .accepted }
-}

@@ -215,11 +215,13 @@ extension QueuedUpload {
         tag = try row.optional(Data.self, "tag")
         end = try row.optional(Int64.self, "ended")
         let response = try Response(row)
+        let code = UploadError.Code(rawValue: try row.optional(String.self, "code") ?? "")
+        // The row says whether an attempt may have delivered the form, and the code whether the server accepted it.
+        let arrived = code.usualDelivery == .accepted ? UploadError.Delivery.accepted : .responseLost
         let failure = Failure(
-            UploadError.Code(rawValue: try row.optional(String.self, "code") ?? ""),
-            try row.optional(String.self, "reason") ?? "",
-            advice: try row.optional(String.self, "advice"), response: response,
-            mayHaveArrived: try row.decode(DatabaseValue.self, forColumn: "attempt").isNull == false)
+            code, try row.optional(String.self, "reason") ?? "", advice: try row.optional(String.self, "advice"),
+            response: response,
+            delivery: try row.decode(DatabaseValue.self, forColumn: "attempt").isNull ? nil : arrived)
         state =
             switch kind {
             case .importing: .importing(because: failure.code.rawValue.isEmpty ? nil : failure)

@@ -169,7 +169,7 @@ import Testing
         guard case .failed(let failure) = try #require(try await queue.upload(id)).state else {
             throw ProgramFailure("It has not failed.")
         }
-        #expect(failure.response?.status == 401 && !failure.mayHaveArrived)
+        #expect(failure.response?.status == 401 && !failure.delivery.mayHaveArrived)
         await queue.disconnect()
     }
 
@@ -518,8 +518,8 @@ import Testing
             try await queue.handOver()
             let upload = try #require(try await queue.upload(id))
             switch upload.state {
-            case .retrying(_, let failure): #expect(failure.mayHaveArrived && attempt < 10)
-            case .failed(let failure): #expect(failure.mayHaveArrived && failure.response?.status == 409)
+            case .retrying(_, let failure): #expect(failure.delivery.mayHaveArrived && attempt < 10)
+            case .failed(let failure): #expect(failure.delivery.mayHaveArrived && failure.response?.status == 409)
             default: Issue.record("\(upload.state)")
             }
         }
@@ -765,7 +765,7 @@ import Testing
         }
         #expect(
             failure.code == .backgroundUpdatesDisabled && failure.advice?.contains("Background App Refresh") == true)
-        #expect(failure.mayHaveArrived && failure.response == nil && due > Date())
+        #expect(failure.delivery.mayHaveArrived && failure.response == nil && due > Date())
         #expect(failure.localizedMessage?.key == "UploadFailure.background-updates-disabled")
         try kept.end(
             .response(

@@ -108,7 +108,7 @@ import Testing
         guard case .failed(let failure) = try await queue.upload(id)?.state else {
             throw ProgramFailure("It has not failed.")
         }
-        #expect(failure.response?.status == 403 && !failure.mayHaveArrived)
+        #expect(failure.response?.status == 403 && !failure.delivery.mayHaveArrived)
         #expect(calls.withLock { $0 } == 1)
         #expect(try bodies().count == 1)
         await queue.disconnect()

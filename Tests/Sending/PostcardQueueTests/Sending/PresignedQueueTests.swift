@@ -187,7 +187,7 @@ import Testing
                 throw ProgramFailure("It does not wait.")
             }
             // What the store said, and not that the form has expired in the future.
-            #expect(failure.code == .refused && failure.response?.status == 403 && !failure.mayHaveArrived)
+            #expect(failure.code == .refused && failure.response?.status == 403 && !failure.delivery.mayHaveArrived)
             #expect(
                 failure.message.contains("403") && failure.message.contains("There is no new form yet: Trouble()"),
                 "\(failure.message)")
@@ -251,7 +251,7 @@ import Testing
                 if case .retrying(_, let latest) = upload.state { failure = latest }
                 if upload.state.isEnded || failure != nil { break }
             }
-            #expect(failure?.code == .formExpired && failure?.mayHaveArrived == false)
+            #expect(failure?.code == .formExpired && failure?.delivery.mayHaveArrived == false)
             let message = failure?.message ?? ""
             #expect(message.contains("There is no new form yet: Trouble()"), "\(message)")
             await clock.waitForSleeper()

@@ -58,7 +58,7 @@ extension QueueWorld {
         var fate = nextFate()
         if isHere, !upload.isStored, delivery.mayHaveArrived, case .early = fate { fate = .accepted }
         if case .refusedToBegin = fate {
-            let failure = QueuedUpload.Failure(.postponed, "It cannot begin.", mayHaveArrived: true)
+            let failure = QueuedUpload.Failure(.postponed, "It cannot begin.", delivery: .responseLost)
             return .refused(QueueMachine.Refusal(outcome: .postponed(failure), hasBegun: odds(2)))
         }
         let length = seconds + random(0...20)

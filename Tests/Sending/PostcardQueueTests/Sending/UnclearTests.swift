@@ -53,7 +53,7 @@ import Testing
             return
         }
         guard case .failed(let failure) = world.uploads[0].state else { Issue.record("\(world.trace)"); return }
-        #expect(failure.code == .unclear && failure.mayHaveArrived && failure.advice != nil)
+        #expect(failure.code == .unclear && failure.delivery.mayHaveArrived && failure.advice != nil)
         #expect(world.begins.count == fates.count)
         // The user says that it has not arrived. That holds for what the server then refuses.
         world.script = [.refused(503)]
@@ -95,7 +95,7 @@ import Testing
         let state = try #require(try await queue.upload(id)?.state)
         guard asks else { return #expect(state == .waiting) }
         guard case .failed(let failure) = state else { Issue.record("\(state)"); return }
-        #expect(failure.code == .unclear && failure.mayHaveArrived)
+        #expect(failure.code == .unclear && failure.delivery.mayHaveArrived)
     }
 
     @Test func `the user says that the server has it`() async throws {
