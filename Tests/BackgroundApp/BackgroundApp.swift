@@ -104,7 +104,7 @@ import PostcardTransferDaemon
             otherService: { [plan] session in
                 DaemonTransferService(socket: plan.socket, session: session.identifier, isWakeUp: true)
             },
-            finding: plan.library.map(PhotoLibrary.init), done: .all,
+            finding: plan.library.map(PhotoLibrary.init), retention: .all,
             outcome: { [plan] in try plan.noteOutcome(of: $0) }, time: FastTime.time, activity: activities.system)
         Task {
             for await _ in wakeUps.stream {

@@ -104,6 +104,9 @@ package enum PartialUpload {
 }
 
 extension HTTPResponse.Status {
+    /// Makes a status from any number. A number outside of 0 to 999 becomes the nearest one inside.
+    package init(clamping code: some BinaryInteger) { self.init(code: min(max(Int(clamping: code), 0), 999)) }
+
     /// The interim response 104, which has the URL for resuming an upload, or its progress.
     package static var uploadResumptionSupported: HTTPResponse.Status {
         HTTPResponse.Status(code: 104, reasonPhrase: "Upload Resumption Supported")
@@ -142,7 +145,7 @@ extension HTTPField.Name {
 
     /// Makes the name of a header field. The fallback is never used, because all texts passed here are tokens (RFC 9110
     /// §5.1).
-    static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
+    package static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
 }
 
 /// The header fields of the resumable upload draft. As the draft requires, invalid values are ignored.

@@ -36,17 +36,17 @@ public struct BearerTokens: Sendable {
 
 extension UploadProblem {
     static let missingToken = unauthorized(
-        code: "token-missing", detail: "The receiver needs a token.", challenge: #"Bearer realm="postcard""#)
+        code: "token-missing", message: "The receiver needs a token.", challenge: #"Bearer realm="postcard""#)
 
     static let wrongToken = unauthorized(
-        code: "token-wrong", detail: "The receiver does not accept the token for this.",
+        code: "token-wrong", message: "The receiver does not accept the token for this.",
         challenge: #"Bearer realm="postcard", error="invalid_token""#)
 
     private static func unauthorized(
-        code: UploadProblem.Code, detail: String, challenge: String
+        code: UploadProblem.Code, message: String, challenge: String
     ) -> UploadProblem {
         var problem = UploadProblem(
-            status: 401, code: code, detail: detail,
+            status: 401, code: code, message: message,
             advice: "Send Authorization: Bearer with a token from the operator of the receiver.")
         problem.challenge = challenge
         return problem

@@ -223,12 +223,12 @@ extension BodyHandover.Progress {
     fileprivate mutating func check(
         _ limits: FormReceiver.Timeouts, at now: NIODeadline
     ) -> (rest: Duration, interruption: RequestInterruption?) {
-        let idle = quietSince.map { limits.idleTimeout - $0.duration(to: now) } ?? limits.idleTimeout
-        if idle <= .zero { return (.zero, .tooSlow(limits.idleTimeout)) }
+        let idle = quietSince.map { limits.idle - $0.duration(to: now) } ?? limits.idle
+        if idle <= .zero { return (.zero, .tooSlow(limits.idle)) }
         guard let period = rate.check(at: now) else {
             return (.zero, .belowMinimumRate(limits.minimumBytesPerSecond))
         }
-        return (Swift.max(Swift.min(idle, period, limits.idleTimeout / 4), .milliseconds(1)), nil)
+        return (Swift.max(Swift.min(idle, period, limits.idle / 4), .milliseconds(1)), nil)
     }
 }
 

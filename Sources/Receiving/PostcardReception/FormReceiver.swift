@@ -29,7 +29,7 @@ public struct FormReceiver: Sendable {
     /// The limits on how slow a client may be.
     public struct Timeouts: Sendable, Hashable {
         /// How long a client may send nothing while the receiver waits for bytes. Defaults to 30 seconds.
-        public var idleTimeout: Duration = .seconds(30)
+        public var idle: Duration = .seconds(30)
         /// The minimum rate at which a body must arrive, in bytes per second; 0 means no minimum. Defaults to 500.
         public var minimumBytesPerSecond = 500
         /// How long a body may arrive more slowly than the minimum rate. Defaults to 20 seconds.
@@ -132,7 +132,7 @@ public struct FormReceiver: Sendable {
     ///     let upload = try await receiver.receive(head, body, from: address)
     ///     print("stored \(upload.record.files.count) files as \(upload.record.id)")
     /// } catch let problem as UploadProblem {
-    ///     print(problem.status, problem.detail)
+    ///     print(problem.status, problem.message)
     /// }
     /// ```
     ///

@@ -36,7 +36,7 @@ public struct SentUpload: Sendable {
     public internal(set) var attempt = 1
 
     /// The `Idempotency-Key`, which all attempts of an upload share; `nil` if the request has none.
-    public var idempotencyKey: String? { headerFields.idempotencyKey }
+    public var idempotencyKey: String? { headerFields[.idempotencyKey] }
 
     /// Whether the server received the whole form. `false` if the connection broke or the upload was cancelled first.
     public var isComplete: Bool { record.isComplete.withLock { $0 } }

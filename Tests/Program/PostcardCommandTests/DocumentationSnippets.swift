@@ -81,9 +81,7 @@ private func renamed(_ pet: Pet, at api: URL, by client: UploadClient) async thr
 }
 
 private func sent(_ form: MultipartForm, of draft: UUID, to url: URL, by client: UploadClient) async throws {
-    var fields = HTTPFields()
-    if let name = HTTPField.Name("Idempotency-Key") { fields[name] = "\"\(draft.uuidString)\"" }
-    try await client.upload(form, to: url, headerFields: fields)
+    try await client.upload(form, to: url, headerFields: [.idempotencyKey: "\"\(draft.uuidString)\""])
 }
 
 private struct PetAPI: Sendable {
@@ -330,7 +328,8 @@ private actor Album {
 private func refused(_ album: Album) async throws {
     guard await album.hasRoom else {
         var problem = UploadProblem(
-            status: .forbidden, code: "album-full", detail: "The album has 500 pictures.", advice: "Remove some first.")
+            status: .forbidden, code: "album-full", message: "The album has 500 pictures.", advice: "Remove some first."
+        )
         problem.limit = UploadProblem.Limit(name: "pictures", value: 500)
         throw problem
     }

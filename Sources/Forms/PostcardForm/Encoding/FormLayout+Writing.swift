@@ -26,8 +26,8 @@ extension FormLayout {
     /// The body in chunks. The task that requests a chunk also reads it, so do not iterate on the main actor.
     ///
     /// - Parameter size: The size of each chunk, in bytes. The last chunk and chunks of a stream may be smaller.
-    public func chunks(of size: Int = 256 << 10) -> FormChunks {
-        FormChunks(layout: self, size: max(size, 1))
+    public func chunks(of size: Int = 256 << 10) -> Chunks {
+        Chunks(layout: self, size: max(size, 1))
     }
 
     /// Writes the whole body to a file, a pipe or a socket.
@@ -108,40 +108,38 @@ extension FormLayout {
 
     /// The maximum number of bytes between two contents. These bytes are held in memory.
     private static let maximumFramingBytes: Int64 = 1 << 20
-}
 
-/// The body of a form as a sequence of chunks. Each chunk is read when it is requested.
-public struct FormChunks: AsyncSequence, Sendable {
-    let layout: FormLayout
-    let size: Int
+    /// The body of a form as a sequence of chunks. Each chunk is read when it is requested.
+    public struct Chunks: AsyncSequence, Sendable {
+        let layout: FormLayout
+        let size: Int
 
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(layout: layout, size: size)
-    }
+        public func makeAsyncIterator() -> Iterator { Iterator(layout: layout, size: size) }
 
-    /// An iterator over the chunks. It belongs to one task.
-    public struct Iterator: AsyncIteratorProtocol {
-        private let layout: FormLayout
-        private let size: Int
-        private var reader: FormReader?
+        /// An iterator over the chunks. It belongs to one task.
+        public struct Iterator: AsyncIteratorProtocol {
+            private let layout: FormLayout
+            private let size: Int
+            private var reader: FormReader?
 
-        init(layout: FormLayout, size: Int) {
-            self.layout = layout
-            self.size = size
-        }
-
-        /// The next chunk; `nil` at the end of the body.
-        ///
-        /// - Throws: ``FormError``; a stream's own error, unchanged.
-        public mutating func next() async throws -> Data? {
-            let reader = try reader ?? layout.reader()
-            self.reader = reader
-            while try await reader.prepare() {
-                var chunk = Data(count: size)
-                let count = try chunk.withUnsafeMutableBytes { try reader.read(into: $0) }
-                if count > 0 { return chunk.prefix(count) }
+            init(layout: FormLayout, size: Int) {
+                self.layout = layout
+                self.size = size
             }
-            return nil
+
+            /// The next chunk; `nil` at the end of the body.
+            ///
+            /// - Throws: ``FormError``; a stream's own error, unchanged.
+            public mutating func next() async throws -> Data? {
+                let reader = try reader ?? layout.reader()
+                self.reader = reader
+                while try await reader.prepare() {
+                    var chunk = Data(count: size)
+                    let count = try chunk.withUnsafeMutableBytes { try reader.read(into: $0) }
+                    if count > 0 { return chunk.prefix(count) }
+                }
+                return nil
+            }
         }
     }
 }

@@ -99,7 +99,7 @@ extension FormProblem {
     ///
     /// Each code has a stable ``rawValue`` for scripts, and the texts of the documentation's page and of `postcard
     /// explain`. This module has the codes of the parser, and `PostcardDoctor` those that only an explanation finds.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         /// The area that a problem is about.
         public enum Topic: String, Sendable, Hashable, CaseIterable {
             /// The request's header fields.
@@ -171,14 +171,15 @@ extension FormProblem {
                 example: "", advice: advice)
         }
 
-        public var description: String { rawValue }
+        /// Makes the code of the parser or a receiver with this word. Any other word makes a code without explanations,
+        /// as for a rule of one receiver.
+        public init(rawValue: String) {
+            self = Self.known(rawValue) ?? Self(rawValue, ofReceiver: 400, advice: "")
+        }
 
-        /// Finds a code of the parser or a receiver by its raw value. `nil` for any other text.
-        package init?(rawValue: String) {
-            guard let code = (Self.ofParser + Self.ofReceivers).first(where: { $0.rawValue == rawValue }) else {
-                return nil
-            }
-            self = code
+        /// The code of the parser or a receiver with this word; `nil` for any other word.
+        package static func known(_ rawValue: String) -> Self? {
+            (ofParser + ofReceivers).first { $0.rawValue == rawValue }
         }
 
         public static func == (left: Code, right: Code) -> Bool { left.rawValue == right.rawValue }

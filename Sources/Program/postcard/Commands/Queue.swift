@@ -22,7 +22,7 @@ struct QueueLocation: ParsableArguments {
     /// Opens the queue, which lists finished uploads until they are cleared. Reports the locations of queues of older
     /// versions.
     func open() async throws -> UploadQueue {
-        let queue = UploadQueue(directory: queue.map { URL(filePath: $0) } ?? Self.platformDirectory, done: .all)
+        let queue = UploadQueue(directory: queue.map { URL(filePath: $0) } ?? Self.platformDirectory, retention: .all)
         for folder in try await queue.setAside {
             Terminal.say(
                 """

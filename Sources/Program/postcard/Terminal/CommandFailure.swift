@@ -131,7 +131,7 @@ enum ExitStatus {
     static func status(of error: UploadQueueError) -> ExitCode {
         switch error.code {
         case .inUse: timedOut
-        case .unknown, .state: usage
+        case .unknownUpload, .wrongState: usage
         case .damaged, .newer, .locked: unreadableInput
         case .unusableDirectory, .full: unwritableOutput
         default: failed

@@ -82,11 +82,11 @@ extension Request {
 extension UploadProblem {
     fileprivate static let hostNotAllowed = UploadProblem(
         status: .misdirectedRequest, code: "host-not-allowed",
-        detail: "The receiver listens to this machine alone, and the request's Host is not a name of it.",
+        message: "The receiver listens to this machine alone, and the request's Host is not a name of it.",
         advice: "Use localhost or 127.0.0.1, or start the receiver with --allow-host and the name.")
 
     fileprivate static let differentHosts = UploadProblem(
-        status: 400, code: "malformed-request", detail: "The request has one name in :authority and another in host.",
+        status: 400, code: "malformed-request", message: "The request has one name in :authority and another in host.",
         advice: "Send :authority alone.")
 }
 

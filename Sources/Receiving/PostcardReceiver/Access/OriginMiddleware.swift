@@ -80,6 +80,6 @@ struct OriginPolicy: Sendable {
 extension UploadProblem {
     fileprivate static let originNotAllowed = UploadProblem(
         status: 403, code: "origin-not-allowed",
-        detail: "A page of another origin made the browser send the request.",
+        message: "A page of another origin made the browser send the request.",
         advice: "Start the receiver with tokens, or with --allow-origin and the origin, such as https://app.example.")
 }

@@ -33,7 +33,7 @@ struct Diagnosis: Sendable {
         // A form that exceeds a limit of this receiver also exceeds the common defaults, for the same reason.
         if refusal.status == .contentTooLarge { groups.removeAll { $0.finding.code == .overCommonDefaults } }
         self.refusal = refusal
-        let code = FormProblem.Code(rawValue: refusal.code.rawValue)
+        let code = FormProblem.Code.known(refusal.code.rawValue)
         if let cause = groups.first?.finding, let code, !unread.contains(code), cause.explains(refusal, code) {
             self.refusal = UploadProblem(cause)
         } else if let index = groups.firstIndex(where: { $0.finding.isFound(by: refusal) }) {
@@ -87,7 +87,7 @@ extension Finding {
 
 extension UploadProblem {
     fileprivate init(_ cause: Finding) {
-        self.init(status: .badRequest, code: Code(cause.code), detail: cause.message, advice: cause.advice)
+        self.init(status: .badRequest, code: Code(cause.code), message: cause.message, advice: cause.advice)
         offset = cause.place == .body ? cause.offset : nil
         partIndex = cause.partIndex
     }
@@ -112,11 +112,11 @@ extension RequestDescription.Problem {
     }
 
     init(_ refusal: UploadProblem) {
-        let code = FormProblem.Code(rawValue: refusal.code.rawValue)
+        let code = FormProblem.Code.known(refusal.code.rawValue)
         self.init(
             code: refusal.code.rawValue, severity: (code?.severity ?? .error).rawValue,
             place: Finding.Place.body.rawValue,
-            offset: refusal.offset, length: 0, part: refusal.partIndex, message: refusal.detail, fix: refusal.advice,
+            offset: refusal.offset, length: 0, part: refusal.partIndex, message: refusal.message, fix: refusal.advice,
             reason: code?.cause, swift: code?.swift, count: 1, also: [], consequences: [], otherConsequences: 0)
     }
 

@@ -234,7 +234,7 @@ struct RequestSummary: Encodable, Sendable {
         if case .refused(let problem) = request.outcome {
             code = problem.code.rawValue
             // If PostcardDoctor has no explanation for a code, the code is its own title.
-            let known = FormProblem.Code(rawValue: problem.code.rawValue)?.title
+            let known = FormProblem.Code.known(problem.code.rawValue)?.title
             title = known.flatMap { $0 == problem.code.rawValue ? nil : $0 } ?? problem.title
         } else {
             (code, title) = (nil, nil)
@@ -303,6 +303,6 @@ struct RequestReading: Sendable {
 
 extension UploadProblem {
     fileprivate static let requestNotFound = UploadProblem(
-        status: 404, code: "not-found", detail: "There is no such request, or it is no longer recorded.",
+        status: 404, code: "not-found", message: "There is no such request, or it is no longer recorded.",
         advice: "GET /requests lists the recorded requests.")
 }

@@ -115,7 +115,7 @@ struct Thumbnails: Sendable {
 
 extension UploadProblem {
     fileprivate static let noThumbnail = UploadProblem(
-        status: .notFound, code: "no-thumbnail", detail: "The receiver cannot make a small picture of this file.",
+        status: .notFound, code: "no-thumbnail", message: "The receiver cannot make a small picture of this file.",
         advice: "Fetch the file itself.")
 }
 #endif

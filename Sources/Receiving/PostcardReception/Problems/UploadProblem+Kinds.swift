@@ -3,14 +3,14 @@ import PostcardForm
 package import PostcardStore
 
 extension UploadProblem {
-    private init(_ code: FormProblem.Code, detail: String, advice: String) {
-        self.init(status: code.status, code: Code(code), detail: detail, advice: advice)
+    private init(_ code: FormProblem.Code, message: String, advice: String) {
+        self.init(status: code.status, code: Code(code), message: message, advice: advice)
     }
 
     static func bodyTooLarge(announced: String, limits: FormLimits) -> UploadProblem {
         var problem = UploadProblem(
             .bodyTooLarge,
-            detail: "The body has \(announced) bytes, and \(limits.maximumBodyBytes) are allowed.",
+            message: "The body has \(announced) bytes, and \(limits.maximumBodyBytes) are allowed.",
             advice: "Send fewer or smaller files, or several forms.")
         problem.offset = 0
         problem.limit = Limit(name: "maximumBodyBytes", value: limits.maximumBodyBytes)
@@ -20,7 +20,7 @@ extension UploadProblem {
     package static func recordTooLarge(maximum: Int, partIndex: Int) -> UploadProblem {
         var problem = UploadProblem(
             status: 413, code: "record-too-large",
-            detail: "The text fields and all names have more than \(maximum) bytes together.",
+            message: "The text fields and all names have more than \(maximum) bytes together.",
             advice: "Send long texts as files.")
         problem.partIndex = partIndex
         problem.limit = Limit(name: "maximumRecordBytes", value: Int64(maximum))
@@ -32,7 +32,7 @@ extension UploadProblem {
     ) -> UploadProblem {
         var problem = UploadProblem(
             status: 415, code: "content-contradicts-type",
-            detail: "The file is sent as \(type), and its first bytes are those of \(detected).",
+            message: "The file is sent as \(type), and its first bytes are those of \(detected).",
             advice: "Send the file with Content-Type: \(detected).")
         problem.partIndex = partIndex
         problem.offset = offset
@@ -41,15 +41,15 @@ extension UploadProblem {
 
     static let repeatedContentType = UploadProblem(
         .malformedContentType,
-        detail: "The request has more than one Content-Type.", advice: "Send one Content-Type.")
+        message: "The request has more than one Content-Type.", advice: "Send one Content-Type.")
 
     static let encodedContent = UploadProblem(
-        status: 415, code: "unsupported-content-encoding", detail: "The body has a Content-Encoding.",
+        status: 415, code: "unsupported-content-encoding", message: "The body has a Content-Encoding.",
         advice: "Send the body as it is, without compressing it.")
 
     static func tooSlow(_ timeout: Duration) -> UploadProblem {
         var problem = UploadProblem(
-            status: 408, code: "too-slow", detail: "No bytes of the body arrived for \(timeout).",
+            status: 408, code: "too-slow", message: "No bytes of the body arrived for \(timeout).",
             advice: "Send the form again.")
         problem.limit = Limit(name: "idleMilliseconds", value: Int64(timeout / .milliseconds(1)))
         return problem
@@ -58,7 +58,7 @@ extension UploadProblem {
     static func belowMinimumRate(_ minimum: Int) -> UploadProblem {
         var problem = UploadProblem(
             status: 408, code: "below-minimum-rate",
-            detail: "The body arrived slower than \(minimum) bytes a second.",
+            message: "The body arrived slower than \(minimum) bytes a second.",
             advice: "Send the form again over a faster connection, or with smaller files.")
         problem.limit = Limit(name: "minimumBytesPerSecond", value: Int64(minimum))
         return problem
@@ -67,23 +67,23 @@ extension UploadProblem {
     static func fileRefused(_ index: Int, reason: String) -> UploadProblem {
         UploadProblem(
             status: 422, code: "file-refused",
-            detail: "The form's file \(index), counted from 0, is refused: \(reason)",
+            message: "The form's file \(index), counted from 0, is refused: \(reason)",
             advice: "Send the form without this file.")
     }
 
     static let notScreened = unavailable(
-        "screening-failed", detail: "A file could not be screened.",
+        "screening-failed", message: "A file could not be screened.",
         advice: "Send the form again later; the receiver's log says why.", retryAfterSeconds: 30)
 
     package static let notProcessed = unavailable(
-        "form-not-processed", detail: "The form is stored, but the app could not process it.",
+        "form-not-processed", message: "The form is stored, but the app could not process it.",
         advice: "Repeat the request later, a form with the same Idempotency-Key; the receiver's log says why.",
         retryAfterSeconds: 10)
 
     static func endedEarly(at offset: Int64) -> UploadProblem {
         var problem = UploadProblem(
             offset == 0 ? .bodyNotSent : .truncated,
-            detail: "The connection ended after \(offset) bytes of the body, before its announced end.",
+            message: "The connection ended after \(offset) bytes of the body, before its announced end.",
             advice: "Send the whole body, with its length as the Content-Length.")
         problem.offset = offset
         return problem
@@ -91,18 +91,18 @@ extension UploadProblem {
 
     static func bodyTooLong(announced: Int64) -> UploadProblem {
         var problem = UploadProblem(
-            .contentLengthMismatch, detail: "The body has more than the \(announced) bytes of its Content-Length.",
+            .contentLengthMismatch, message: "The body has more than the \(announced) bytes of its Content-Length.",
             advice: "Send the length of the body, or send it in chunks without a length.")
         problem.offset = announced
         return problem
     }
 
     package static let uploadNotFound = UploadProblem(
-        status: 404, code: "not-found", detail: "There is no such upload.",
+        status: 404, code: "not-found", message: "There is no such upload.",
         advice: "GET \(UploadRecord.readingPath) lists the uploads.")
 
     package static let fileNotFound = UploadProblem(
-        status: 404, code: "not-found", detail: "The upload has no such file.",
+        status: 404, code: "not-found", message: "The upload has no such file.",
         advice: "Its record lists the files; they are counted from 0.")
 
     /// The refusal if the server has already read the body, so that no bytes reach the form. A client that disconnects
@@ -110,16 +110,16 @@ extension UploadProblem {
     static func bodyNotPassed(of count: Int64) -> UploadProblem {
         UploadProblem(
             status: 500, code: "body-not-passed",
-            detail: "None of the \(count) bytes of the body reached the form.",
+            message: "None of the \(count) bytes of the body reached the form.",
             advice: "If the client has sent them, the server has read the body before: pass it on unread.")
     }
 
     package static let pathNotFound = UploadProblem(
-        status: 404, code: "not-found", detail: "There is nothing at this path.")
+        status: 404, code: "not-found", message: "There is nothing at this path.")
 
     package static func methodNotAllowed(_ method: String, allowed: [String]) -> UploadProblem {
         var problem = UploadProblem(
-            status: 405, code: "method-not-allowed", detail: "\(method) is not a method of this path.",
+            status: 405, code: "method-not-allowed", message: "\(method) is not a method of this path.",
             advice: "Use \(allowed.joined(separator: ", ")).")
         problem.allowedMethods = allowed
         return problem
@@ -127,48 +127,48 @@ extension UploadProblem {
 
     package static func invalidQuery(_ name: String, expected: String) -> UploadProblem {
         UploadProblem(
-            status: 400, code: "invalid-query", detail: "The query's \(name) is not \(expected).",
+            status: 400, code: "invalid-query", message: "The query's \(name) is not \(expected).",
             advice: "Give \(expected), or leave it out.")
     }
 
     package static func rangeNotSatisfiable(size: Int64) -> UploadProblem {
         UploadProblem(
             status: 416, code: "range-not-satisfiable",
-            detail: "The file has \(size) bytes, none of them in the range.",
+            message: "The file has \(size) bytes, none of them in the range.",
             advice: "Ask for a range that begins before byte \(size).")
     }
 
     package static func store(_ error: any Error) -> UploadProblem {
         if let error = error as? UploadStoreError, error.code == .full {
             return unavailable(
-                "store-full", detail: "There is no room left to store the form.",
+                "store-full", message: "There is no room left to store the form.",
                 advice: "Make room on the receiver, then send the form again.", retryAfterSeconds: 60)
         }
         if let error = error as? UploadStoreError, error.code == .keyReused { return .keyReused }
-        return storeUnavailable(detail: "The form could not be stored.")
+        return storeUnavailable(message: "The form could not be stored.")
     }
 
     /// The problem of a store that does not work, for its operators.
     package static func unready(_ store: any MaintainedUploadStore, _ error: any Error) -> UploadProblem {
         if let error = error as? UploadStoreError, error.code == .full { return .store(error) }
-        return storeUnavailable(detail: "\(store.dependency) cannot be used to store forms.")
+        return storeUnavailable(message: "\(store.dependency) cannot be used to store forms.")
     }
 
-    package static let unreadable = storeUnavailable(detail: "What was stored could not be read.")
+    package static let unreadable = storeUnavailable(message: "What was stored could not be read.")
 
-    package static let notDeleted = storeUnavailable(detail: "The upload could not be deleted.")
+    package static let notDeleted = storeUnavailable(message: "The upload could not be deleted.")
 
-    private static func storeUnavailable(detail: String) -> UploadProblem {
+    private static func storeUnavailable(message: String) -> UploadProblem {
         unavailable(
-            "store-unavailable", detail: detail,
+            "store-unavailable", message: message,
             advice: "Send the request again later; the receiver's log says why.", retryAfterSeconds: 10)
     }
 
     /// The refusal of a request that may succeed later.
     private static func unavailable(
-        _ code: Code, detail: String, advice: String, retryAfterSeconds: Int
+        _ code: Code, message: String, advice: String, retryAfterSeconds: Int
     ) -> UploadProblem {
-        var problem = UploadProblem(status: 503, code: code, detail: detail, advice: advice)
+        var problem = UploadProblem(status: 503, code: code, message: message, advice: advice)
         problem.retryAfterSeconds = retryAfterSeconds
         return problem
     }
@@ -177,42 +177,42 @@ extension UploadProblem {
 /// Refusals of requests before a route handles them.
 extension UploadProblem {
     package static let malformedRequest = UploadProblem(
-        status: 400, code: "malformed-request", detail: "This is not a valid HTTP request (RFC 9112).",
+        status: 400, code: "malformed-request", message: "This is not a valid HTTP request (RFC 9112).",
         advice: "Look for a wrong Content-Length, a malformed chunk, or a malformed header field.")
 
     package static let unknownMethod = UploadProblem(
-        status: 400, code: "malformed-request", detail: "The method in the request line is not an HTTP method.",
+        status: 400, code: "malformed-request", message: "The method in the request line is not an HTTP method.",
         advice: "Begin the request with a method in capital letters, such as POST.")
 
     package static let headTooLarge = UploadProblem(
         status: 431, code: "request-head-too-large",
-        detail: "The request's address or its header fields are too long, or there are too many fields.",
+        message: "The request's address or its header fields are too long, or there are too many fields.",
         advice: "Send fewer and shorter header fields.")
 
     package static let missingHost = UploadProblem(
-        status: 400, code: "malformed-request", detail: "The request has no Host.",
+        status: 400, code: "malformed-request", message: "The request has no Host.",
         advice: "Send a Host header field with the server's name.")
 
     package static let severalHosts = UploadProblem(
-        status: 400, code: "malformed-request", detail: "The request has several Hosts.",
+        status: 400, code: "malformed-request", message: "The request has several Hosts.",
         advice: "Send one Host header field.")
 
     package static let trailerFields = UploadProblem(
-        status: 400, code: "malformed-request", detail: "Fields follow the body, where they have no effect.",
+        status: 400, code: "malformed-request", message: "Fields follow the body, where they have no effect.",
         advice: "Send all header fields before the body.")
 
     package static let unknownTransferEncoding = UploadProblem(
         status: 501, code: "unsupported-transfer-encoding",
-        detail: "The body has a Transfer-Encoding other than chunked.",
+        message: "The body has a Transfer-Encoding other than chunked.",
         advice: "Send the body as it is, with a Content-Length or in chunks.")
 
     package static let transferEncodingInOldRequest = UploadProblem(
-        status: 400, code: "malformed-request", detail: "An HTTP/1.0 request has a Transfer-Encoding.",
+        status: 400, code: "malformed-request", message: "An HTTP/1.0 request has a Transfer-Encoding.",
         advice: "Send the body with a Content-Length, or use HTTP/1.1.")
 
     static func malformedDigest(_ field: String) -> UploadProblem {
         UploadProblem(
-            status: 400, code: "malformed-digest", detail: "\(field) has no SHA-256 digest of 32 bytes in base64.",
+            status: 400, code: "malformed-digest", message: "\(field) has no SHA-256 digest of 32 bytes in base64.",
             advice: "Send \(field): sha-256=:…: (RFC 9530), or leave it out.")
     }
 
@@ -224,12 +224,12 @@ extension UploadProblem {
         guard let offset else {
             return UploadProblem(
                 status: 400, code: digestMismatchCode,
-                detail: "The form's \(count) bytes do not match \(field). They changed in transit.",
+                message: "The form's \(count) bytes do not match \(field). They changed in transit.",
                 advice: "Send the form again.")
         }
         var problem = UploadProblem(
             status: 400, code: digestMismatchCode,
-            detail: "The \(count) bytes from byte \(offset) do not match \(field). They changed in transit.",
+            message: "The \(count) bytes from byte \(offset) do not match \(field). They changed in transit.",
             advice: "Send the bytes from byte \(offset) again.")
         problem.offset = offset
         return problem
@@ -242,11 +242,11 @@ extension UploadProblem {
 
     static let malformedKey = UploadProblem(
         status: 400, code: "malformed-idempotency-key",
-        detail: "Idempotency-Key is empty, repeated or malformed.",
+        message: "Idempotency-Key is empty, repeated or malformed.",
         advice: "Send one key of 1 to 255 visible ASCII characters, such as \"8e03978e-40d5-43e8-bc93-6894a57f9324\".")
 
     static let keyReused = UploadProblem(
         status: 422, code: "idempotency-key-reused",
-        detail: "The Idempotency-Key belongs to an upload with other fields or files.",
+        message: "The Idempotency-Key belongs to an upload with other fields or files.",
         advice: "Use a new key for each upload, and the same key only to send the same form again.")
 }

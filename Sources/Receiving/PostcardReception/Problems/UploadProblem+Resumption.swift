@@ -14,9 +14,9 @@ extension UploadProblem {
     }
 
     private init(
-        _ type: ResumptionProblemType, status: HTTPResponse.Status, detail: String, advice: String
+        _ type: ResumptionProblemType, status: HTTPResponse.Status, message: String, advice: String
     ) {
-        self.init(status: status, code: Code(rawValue: type.rawValue), detail: detail, advice: advice)
+        self.init(status: status, code: Code(rawValue: type.rawValue), message: message, advice: advice)
         resumption.type = type
     }
 
@@ -30,7 +30,7 @@ extension UploadProblem {
     static func mismatchingOffset(expected: Int64, provided: Int64) -> UploadProblem {
         var problem = UploadProblem(
             .mismatchingOffset, status: .conflict,
-            detail: "The upload has \(expected) bytes, and the request's bytes begin at \(provided).",
+            message: "The upload has \(expected) bytes, and the request's bytes begin at \(provided).",
             advice: "Resume at byte \(expected).")
         problem.resumption.expectedOffset = expected
         problem.resumption.providedOffset = provided
@@ -39,19 +39,19 @@ extension UploadProblem {
     }
 
     static let completedUpload = UploadProblem(
-        .completed, status: .badRequest, detail: "The upload is complete and accepts no more bytes.",
+        .completed, status: .badRequest, message: "The upload is complete and accepts no more bytes.",
         advice: "Create another upload, or get the response to this one again by a GET of its URL.")
 
     static let inconsistentLength = UploadProblem(
         .inconsistentLength, status: .badRequest,
-        detail: "The requests say different lengths of the upload, or it has more or fewer bytes.",
+        message: "The requests say different lengths of the upload, or it has more or fewer bytes.",
         advice: "Send one length in Upload-Length, and that many bytes.")
 
     static func uploadTooLarge(maximum: Int64) -> UploadProblem {
         let code = FormProblem.Code.bodyTooLarge
         var problem = UploadProblem(
             status: code.status, code: Code(code),
-            detail: "The upload has more than the \(maximum) bytes that are allowed.",
+            message: "The upload has more than the \(maximum) bytes that are allowed.",
             advice: "Send fewer or smaller files, or several forms.")
         problem.limit = Limit(name: "maximumBodyBytes", value: maximum)
         return problem
@@ -59,18 +59,18 @@ extension UploadProblem {
 
     static let missingUploadOffset = UploadProblem(
         status: 400, code: "missing-upload-offset",
-        detail: "The request has no Upload-Offset, several, or one that is not an integer.",
+        message: "The request has no Upload-Offset, several, or one that is not an integer.",
         advice: "Send Upload-Offset with the offset in the response to HEAD.")
 
     static let missingUploadComplete = UploadProblem(
         status: 400, code: "missing-upload-complete",
-        detail: "The request has no Upload-Complete, or one that is not a boolean.",
+        message: "The request has no Upload-Complete, or one that is not a boolean.",
         advice: "Send Upload-Complete: ?1 with the last bytes, and ?0 with others.")
 
     static let notPartialUpload: UploadProblem = {
         let problem = UploadProblem(
             status: 415, code: "not-partial-upload",
-            detail: "The body of an append must have the type \(PartialUpload.mediaType).",
+            message: "The body of an append must have the type \(PartialUpload.mediaType).",
             advice: "Send Content-Type: \(PartialUpload.mediaType).")
         return problem.adding { $0[.acceptPatch] = PartialUpload.mediaType }
     }()
@@ -79,7 +79,7 @@ extension UploadProblem {
         let version = ResumptionVersion.latestNumbered
         let problem = UploadProblem(
             status: 400, code: "unknown-resumption-version",
-            detail: "The receiver does not support the request's Upload-Draft-Interop-Version.",
+            message: "The receiver does not support the request's Upload-Draft-Interop-Version.",
             advice: "Send 3 to \(version.interopNumber ?? 0), or leave it out.")
         return problem.adding { fields in
             fields.setResumptionVersion(version)
@@ -89,10 +89,10 @@ extension UploadProblem {
 
     static let unfinishedUploadNotFound = UploadProblem(
         status: 404, code: "upload-not-found",
-        detail: "There is no such unfinished upload. It was discarded or has expired.", advice: "Start over.")
+        message: "There is no such unfinished upload. It was discarded or has expired.", advice: "Start over.")
 
     /// The problem of an append that a later request has replaced. The connection is closed without a response.
     static let supersededAppend = UploadProblem(
-        status: 409, code: "append-superseded", detail: "Another request for the same upload arrived.",
+        status: 409, code: "append-superseded", message: "Another request for the same upload arrived.",
         advice: "Send one request at a time to an upload.")
 }

@@ -11,10 +11,8 @@ public struct UploadProblem: PostcardError, Hashable {
     public var status: HTTPResponse.Status { facts.status }
     /// The kind of problem: a `FormProblem.Code` or a receiver's own code. Codes are stable, so scripts can match them.
     public var code: Code { facts.code }
-    /// A sentence that describes the problem of this request.
-    public var detail: String { facts.detail }
-    /// The same as ``detail``.
-    public var message: String { facts.detail }
+    /// A sentence that describes the problem of this request: the member `detail` of the JSON.
+    public var message: String { facts.message }
     /// A sentence that says what to do instead.
     public var advice: String? {
         get { facts.advice }
@@ -69,7 +67,7 @@ public struct UploadProblem: PostcardError, Hashable {
     private struct Facts: Hashable {
         let status: HTTPResponse.Status
         let code: Code
-        let detail: String
+        let message: String
         var advice: String?
         var offset: Int64?
         var partIndex: Int?
@@ -129,15 +127,14 @@ public struct UploadProblem: PostcardError, Hashable {
     }
 
     /// Makes a problem for an app's own refusals.
-    public init(status: HTTPResponse.Status, code: Code, detail: String, advice: String? = nil) {
-        storage = .facts(Facts(status: status, code: code, detail: detail, advice: advice))
+    public init(status: HTTPResponse.Status, code: Code, message: String, advice: String? = nil) {
+        storage = .facts(Facts(status: status, code: code, message: message, advice: advice))
     }
 
     /// Makes a problem from a problem that the form parser found.
     public init(_ problem: FormProblem) {
         self.init(
-            status: problem.status, code: Code(problem.code), detail: problem.message,
-            advice: problem.advice)
+            status: problem.status, code: Code(problem.code), message: problem.message, advice: problem.advice)
         offset = problem.offset
         partIndex = problem.partIndex
         limit = problem.limit.map { Limit(name: $0.name, value: $0.value) }
@@ -149,10 +146,7 @@ public struct UploadProblem: PostcardError, Hashable {
         return words.prefix(1).uppercased() + words.dropFirst()
     }
 
-    public var description: String {
-        let problem = "\(detail) (\(status.code) \(code))"
-        return advice.map { "\(problem) \($0)" } ?? problem
-    }
+    public var description: String { advised("\(message) (\(status.code) \(code))") }
 }
 
 extension UploadProblem: Encodable {
@@ -168,7 +162,7 @@ extension UploadProblem: Encodable {
         try container.encode(resumption.type?.uri ?? "urn:postcard:problem:\(code)", forKey: .type)
         try container.encode(title, forKey: .title)
         try container.encode(status.code, forKey: .status)
-        try container.encode(detail, forKey: .detail)
+        try container.encode(message, forKey: .detail)
         try container.encode(code.rawValue, forKey: .code)
         try container.encodeIfPresent(offset, forKey: .offset)
         try container.encodeIfPresent(partIndex, forKey: .part)
@@ -184,7 +178,8 @@ extension UploadProblem {
     /// Makes a problem from an error of the form decoder.
     public init(_ error: FormDecodingError) {
         self.init(
-            status: error.status, code: Code(rawValue: error.code.rawValue), detail: error.message, advice: error.advice
+            status: error.status, code: Code(rawValue: error.code.rawValue), message: error.message,
+            advice: error.advice
         )
         offset = error.offset
         partIndex = error.partIndex

@@ -5,8 +5,7 @@ import PostcardWire
 extension UploadKey {
     /// The idempotency key of a request; `nil` if the request has no key.
     init?(of request: IncomingRequest, scope: (HTTPFields) -> String) throws(UploadProblem) {
-        guard let name = HTTPField.Name.idempotencyKey else { return nil }
-        let values = request.headers[values: name]
+        let values = request.headers[values: Self.fieldName]
         guard let value = values.first else { return nil }
         guard values.count == 1, let text = Self.text(of: value) else { throw .malformedKey }
         self.init(text, scope: scope(request.headers))
@@ -25,9 +24,6 @@ extension UploadKey {
         return text
     }
 
+    private static let fieldName = HTTPField.Name.name("Idempotency-Key")
     private static let maximumBytes = 255
-}
-
-extension HTTPField.Name {
-    static let idempotencyKey = HTTPField.Name("Idempotency-Key")
 }

@@ -168,7 +168,7 @@ extension SharedResource {
         let refusal = refusal
         var problem = UploadProblem(
             status: .serviceUnavailable, code: UploadProblem.Code(rawValue: refusal.code),
-            detail: "All clients together may have \(total) \(refusal.noun), and there is no room for more.",
+            message: "All clients together may have \(total) \(refusal.noun), and there is no room for more.",
             advice: "Send the request again in a moment.")
         problem.limit = UploadProblem.Limit(name: refusal.limit, value: Int64(total))
         problem.retryAfterSeconds = refusal.retryAfterSeconds
@@ -183,7 +183,7 @@ extension SharedResource {
         let refusal = refusal
         var problem = UploadProblem(
             status: .tooManyRequests, code: UploadProblem.Code(rawValue: refusal.code + "-of-client"),
-            detail: "Your address may have \(limit) \(refusal.noun) now, and there is no room for more.",
+            message: "Your address may have \(limit) \(refusal.noun) now, and there is no room for more.",
             advice: (refusal.advice.map { $0 + " " } ?? "")
                 + "Behind a proxy, start the receiver with --trust-proxy and the proxy's address.")
         problem.limit = UploadProblem.Limit(name: refusal.limit + "OfClient", value: Int64(limit))

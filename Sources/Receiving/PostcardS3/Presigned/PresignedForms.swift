@@ -256,47 +256,47 @@ public struct PresignedForms: Sendable {
 extension UploadProblem {
     fileprivate static let fieldsTooLong = UploadProblem(
         status: .contentTooLarge, code: "presigned-fields-too-long",
-        detail: "The filename and the fields have more bytes than an object can keep with a file.",
+        message: "The filename and the fields have more bytes than an object can keep with a file.",
         advice: "Send long texts in a form to the upload routes.")
 
     fileprivate static func typeNotAccepted(_ type: String?, _ accepted: [MediaRange]) -> UploadProblem {
         UploadProblem(
             status: .unsupportedMediaType, code: "file-type-not-accepted",
-            detail: type.map { "Files of type \($0) are not accepted." }
+            message: type.map { "Files of type \($0) are not accepted." }
                 ?? "The request does not name the file's type.",
             advice: "Send one of these in contentType: \(accepted.map(\.value).joined(separator: ", ")).")
     }
 
     fileprivate static func foreignKey(_ key: String) -> UploadProblem {
         UploadProblem(
-            status: .badRequest, code: "key-of-no-form", detail: "\(key.debugDescription) is not the key of a form.",
+            status: .badRequest, code: "key-of-no-form", message: "\(key.debugDescription) is not the key of a form.",
             advice: "Send the key that the store returned.")
     }
 
     fileprivate static let objectNotFound = UploadProblem(
-        status: .notFound, code: "object-not-found", detail: "There is no file with this key.",
+        status: .notFound, code: "object-not-found", message: "There is no file with this key.",
         advice: "Send the file to the bucket first, and then report it.")
 
     fileprivate static let objectChanged = UploadProblem(
         status: .conflict, code: "object-changed",
-        detail: "The file is not the one that was reported: its ETag or its size is another.",
+        message: "The file is not the one that was reported: its ETag or its size is another.",
         advice: "Report the ETag and the size that the store returned last.")
 
     fileprivate static func fileRefused(_ reason: String) -> UploadProblem {
         UploadProblem(
-            status: 422, code: "file-refused", detail: "The file is refused: \(reason)",
+            status: 422, code: "file-refused", message: "The file is refused: \(reason)",
             advice: "Send another file, with a new form.")
     }
 
     fileprivate static let formUsed = UploadProblem(
         status: .conflict, code: "object-changed",
-        detail: "The file is not the one that was stored with this form: its ETag or its size is another.",
+        message: "The file is not the one that was stored with this form: its ETag or its size is another.",
         advice: "Get a new form for each file, and send the file with it.")
 
     fileprivate static func objectTooLarge(_ size: Int64, maximum: Int64) -> UploadProblem {
         var problem = UploadProblem(
             status: .contentTooLarge, code: "file-too-large",
-            detail: "The file has \(size) bytes, and \(maximum) are allowed. It was removed.",
+            message: "The file has \(size) bytes, and \(maximum) are allowed. It was removed.",
             advice: "Send a smaller file, with a new form.")
         problem.limit = UploadProblem.Limit(name: "maximumFileBytes", value: maximum)
         return problem

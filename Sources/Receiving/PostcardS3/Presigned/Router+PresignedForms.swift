@@ -152,7 +152,7 @@ private struct PresignedFormRoutes: Sendable {
             return try await request.body.collect(upTo: maximum)
         } catch is NIOTooManyBytesError {
             throw UploadProblem(
-                status: .contentTooLarge, code: "body-too-large", detail: "The body has more than \(maximum) bytes.")
+                status: .contentTooLarge, code: "body-too-large", message: "The body has more than \(maximum) bytes.")
         }
     }
 
@@ -190,9 +190,9 @@ private struct PresignedFormRoutes: Sendable {
 }
 
 extension UploadProblem {
-    fileprivate static func malformedRequest(_ detail: String) -> UploadProblem {
+    fileprivate static func malformedRequest(_ message: String) -> UploadProblem {
         UploadProblem(
-            status: .badRequest, code: "malformed-request", detail: "The body cannot be used. \(detail)",
+            status: .badRequest, code: "malformed-request", message: "The body cannot be used. \(message)",
             advice: "Send JSON as the documentation of the route describes.")
     }
 }

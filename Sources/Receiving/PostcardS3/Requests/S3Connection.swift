@@ -202,7 +202,7 @@ final class S3Connection: Sendable {
                 let response = try await client.execute(outgoing, timeout: TimeAmount(timeout))
                 let body = try await response.body.collect(upTo: Self.maximumBodyBytes)
                 return S3Response(
-                    status: HTTPResponse.Status(code: min(Int(response.status.code), 999)), headers: response.headers,
+                    status: HTTPResponse.Status(clamping: response.status.code), headers: response.headers,
                     body: body)
             }
             span.end(status: response.status.code)

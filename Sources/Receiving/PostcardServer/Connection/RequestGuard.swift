@@ -230,7 +230,7 @@ extension UploadProblem {
     fileprivate init(_ fault: RequestFieldGrammar.Fault, of field: String) {
         self.init(
             status: fault.code.status, code: UploadProblem.Code(fault.code),
-            detail: fault.message(of: field), advice: fault.advice)
+            message: fault.message(of: field), advice: fault.advice)
         if case .tooLong(let maximumBytes, _) = fault {
             limit = Limit(name: "maximumFieldBytes", value: Int64(maximumBytes))
         }

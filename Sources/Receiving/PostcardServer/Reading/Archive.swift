@@ -148,7 +148,7 @@ struct Archive<Store: UploadStore>: Sendable {
         do {
             return try await body()
         } catch let error as UploadStoreError {
-            logger.error("\(problem.detail)", metadata: ["error": "\(error)"])
+            logger.error("\(problem.message)", metadata: ["error": "\(error)"])
             meter.storeFailed(operation, error)
             throw problem
         }

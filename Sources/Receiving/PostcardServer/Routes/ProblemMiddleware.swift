@@ -31,7 +31,7 @@ extension UploadProblem {
         let reason = error.status.reasonPhrase
         self.init(
             status: error.status, code: UploadProblem.Code(rawValue: reason.lowercased().replacing(" ", with: "-")),
-            detail: error.body ?? reason)
+            message: error.body ?? reason)
     }
 }
 

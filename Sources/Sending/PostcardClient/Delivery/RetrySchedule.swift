@@ -187,12 +187,7 @@ package enum PossibleDelivery: Sendable, Hashable {
 
     /// Whether a server may have accepted the form and may recognize its `Idempotency-Key`. If so, a success counts
     /// even before the whole form was sent again, and a 409 may mean that the server is still processing the form.
-    package var mayHaveArrived: Bool {
-        switch self {
-        case .neverArrived, .refused: false
-        case .responseLost, .accepted: true
-        }
-    }
+    package var mayHaveArrived: Bool { summary.mayHaveArrived }
 
     /// Adds the result of a failed attempt. After a lost response, only ``accepted`` changes the delivery.
     ///

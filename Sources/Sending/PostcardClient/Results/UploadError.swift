@@ -195,6 +195,9 @@ extension UploadError {
         case responseLost = "response-lost"
         /// A server has accepted the form, and a later step failed. The form must not be sent again.
         case accepted
+
+        /// Whether a server may have accepted the form.
+        package var mayHaveArrived: Bool { self == .responseLost || self == .accepted }
     }
 }
 
@@ -222,7 +225,7 @@ extension UploadResponse {
 extension UploadError.Code {
     /// The delivery of the form according to the error code alone. It assumes the worst: that the whole form may have
     /// been sent. Callers that know more correct this value.
-    var usualDelivery: UploadError.Delivery {
+    package var usualDelivery: UploadError.Delivery {
         switch self {
         case .refused: .refused
         case .connectionLost, .timedOut, .deadlinePassed, .responseTooLarge: .responseLost

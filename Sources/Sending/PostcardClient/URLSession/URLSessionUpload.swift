@@ -1,4 +1,5 @@
 package import HTTPTypes
+import PostcardWire
 import Synchronization
 
 #if canImport(FoundationNetworking)
@@ -142,7 +143,7 @@ final class URLSessionUpload: Sendable {
     /// Reports an interim response.
     func inform(_ response: HTTPURLResponse) {
         report(
-            .informed(status: HTTPResponse.Status(code: response.statusCode), headerFields: HTTPFields(response)))
+            .informed(status: HTTPResponse.Status(clamping: response.statusCode), headerFields: HTTPFields(response)))
     }
 
     /// Ends the upload if a whole successful response arrived before the body was sent. URLSession on Linux would send
@@ -243,8 +244,8 @@ final class URLSessionUpload: Sendable {
 
 extension UploadResponse {
     init(_ response: HTTPURLResponse, body: Data) {
-        let code = min(max(response.statusCode, 0), 999)
-        self.init(status: HTTPResponse.Status(code: code), headerFields: HTTPFields(response), body: body)
+        self.init(
+            status: HTTPResponse.Status(clamping: response.statusCode), headerFields: HTTPFields(response), body: body)
     }
 }
 

@@ -156,7 +156,7 @@ final class UploadRun: Sendable {
         let sender = self.sender(within: patience, idle: client.timeouts.idle, connect: client.timeouts.connect)
         // The idempotency key belongs to the request with the form.
         var fields = headerFields
-        fields.idempotencyKey = nil
+        fields[.idempotencyKey] = nil
         do {
             let request = try UploadRequest(
                 url: job.url, method: .options, headerFields: fields, body: nil,

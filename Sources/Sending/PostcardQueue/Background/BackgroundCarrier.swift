@@ -96,7 +96,7 @@ struct BackgroundCarrier: AttemptCarrier {
     private static func postponed(_ error: any Error) -> AttemptOutcome {
         .postponed(
             QueuedUpload.Failure(
-                .postponed, "The upload could not be handed to the system: \(error)", mayHaveArrived: true))
+                .postponed, "The upload could not be handed to the system: \(error)", delivery: .responseLost))
     }
 
     /// Replaces the presigned form of an upload if it has expired. The attempt then does not begin.
@@ -253,7 +253,7 @@ extension Database {
                 """,
             arguments: [form.uuid.uuidString, form.url.absoluteString, form.method.rawValue, form.totalBytes, id])
         var fields = form.headerFields
-        fields.idempotencyKey = nil
+        fields[.idempotencyKey] = nil
         let encoder = JSONEncoder()
         try execute(
             sql: "UPDATE request SET headerFields = ?, contentType = ?, parts = ?, signed = ? WHERE id = ?",

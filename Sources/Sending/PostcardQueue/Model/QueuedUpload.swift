@@ -207,12 +207,12 @@ extension QueuedUpload {
     }
 }
 
-/// The limits for listing uploads that are done.
+/// How long uploads that are done stay in the queue's list.
 ///
 /// The form of an upload is removed when the upload is done. Its entry in the list, with the server's response, stays
 /// until the app has acknowledged the upload (see ``UploadQueue/outcomes``), and after that within these limits.
 /// ``UploadQueue/doneCount`` also counts the uploads that are no longer listed.
-public struct DoneUploads: Sendable, Hashable {
+public struct UploadRetention: Sendable, Hashable {
     /// The maximum number of acknowledged uploads in the list, the latest ones. Defaults to 100; `nil` means no limit.
     public var maximumCount: Int?
 
@@ -220,7 +220,7 @@ public struct DoneUploads: Sendable, Hashable {
     public var maximumAge: Duration?
 
     /// No limits: every upload is listed until ``UploadQueue/clear(_:with:)``.
-    public static let all = DoneUploads(maximumCount: nil, maximumAge: nil)
+    public static let all = UploadRetention(maximumCount: nil, maximumAge: nil)
 
     /// Makes limits for the list. Defaults to the latest 100 uploads for 30 days.
     public init(maximumCount: Int? = 100, maximumAge: Duration? = .seconds(2_592_000)) {

@@ -24,35 +24,36 @@ extension QueuedUpload {
         /// The server's response, if the server refused the form.
         public let response: Response?
 
-        /// Whether this attempt or an earlier one may have delivered the form. If so, sending the form again may store
-        /// it twice, unless the server honors the `Idempotency-Key`.
-        public let mayHaveArrived: Bool
+        /// Whether the form may have arrived, in this attempt or an earlier one.
+        public let delivery: UploadError.Delivery
 
         /// Makes a failure, for previews and tests.
+        ///
+        /// - Parameter delivery: Defaults to `refused` with a response, and to `neverArrived` without one.
         public init(
             _ code: UploadError.Code, _ message: String, advice: String? = nil, response: Response? = nil,
-            mayHaveArrived: Bool = false
+            delivery: UploadError.Delivery? = nil
         ) {
             self.code = code
             self.message = message
             self.advice = advice
             self.response = response
-            self.mayHaveArrived = mayHaveArrived
+            self.delivery = delivery ?? (response == nil ? .neverArrived : .refused)
         }
 
         static let expired = Failure(
             .expired, "The upload did not arrive before its time was over.",
-            advice: "Retry it if it is still of use: it then has no end.", mayHaveArrived: true)
+            advice: "Retry it if it is still of use: it then has no end.", delivery: .responseLost)
 
         /// The failure of an attempt that was stopped after the form was sent, because the run was cancelled or failed.
         static let stopped = Failure(
-            .interrupted, "The attempt was stopped while it waited for the response.", mayHaveArrived: true)
+            .interrupted, "The attempt was stopped while it waited for the response.", delivery: .responseLost)
 
         /// The failure of an upload that is not sent again, because its user must decide whether the form has arrived.
         static func unclear(after failure: Failure) -> Failure {
             Failure(
                 .unclear, "The server may have the form. \(failure.message)",
-                advice: "Check whether it arrived. If not, retry the upload.", mayHaveArrived: true)
+                advice: "Check whether it arrived. If not, retry the upload.", delivery: .responseLost)
         }
 
         static let pickLost = Failure(
@@ -68,13 +69,13 @@ extension QueuedUpload {
         }
 
         static func damaged(_ message: String) -> Failure {
-            Failure(.damaged, message, advice: "Enqueue the form again.", mayHaveArrived: true)
+            Failure(.damaged, message, advice: "Enqueue the form again.", delivery: .responseLost)
         }
 
         init(_ error: UploadError) {
             self.init(
                 error.code, error.message, advice: error.advice ?? Self.advice[error.code],
-                response: error.response.map(Response.init), mayHaveArrived: error.mayHaveArrived)
+                response: error.response.map(Response.init), delivery: error.delivery)
         }
 
         private static let advice: [UploadError.Code: String] = [
@@ -149,10 +150,7 @@ extension QueuedUpload.Failure {
 
     /// The client's error with the same code, whose sentences are in the client's catalog.
     private var uploadError: UploadError {
-        UploadError(
-            stored: code, message,
-            response: response.map(UploadResponse.init),
-            delivery: mayHaveArrived ? .responseLost : response == nil ? .neverArrived : .refused)
+        UploadError(stored: code, message, response: response.map(UploadResponse.init), delivery: delivery)
     }
 }
 
@@ -236,6 +234,6 @@ extension SessionProblem {
 
     /// The failure of an upload that could not be sent because of this problem.
     var failure: QueuedUpload.Failure {
-        QueuedUpload.Failure(.sessionUnavailable, message, advice: advice, mayHaveArrived: true)
+        QueuedUpload.Failure(.sessionUnavailable, message, advice: advice, delivery: .responseLost)
     }
 }

@@ -42,18 +42,18 @@ public struct UploadQueueError: PostcardError {
         /// The app's tag for the upload has more than 4 KiB.
         public static let tagTooLarge = Code(rawValue: "tag-too-large")
         /// There is no upload with the identifier.
-        public static let unknown = Code(rawValue: "unknown")
+        public static let unknownUpload = Code(rawValue: "unknown-upload")
         /// The state of the upload does not allow the change.
-        public static let state = Code(rawValue: "state")
+        public static let wrongState = Code(rawValue: "wrong-state")
         /// The system does not accept uploads for the background session, because the session is set up wrongly or the
         /// system ends it again and again. The uploads stay in the queue.
-        public static let session = Code(rawValue: "session")
+        public static let sessionUnavailable = Code(rawValue: "session-unavailable")
         /// Another process, such as an extension, uses the background session. An extension needs a different session
         /// in each run (see ``BackgroundSession/init(extension:appGroup:)``). The uploads stay in the queue until the
         /// app or an extension hands them to the system again.
         public static let sessionInUse = Code(rawValue: "session-in-use")
         /// The database failed for another reason.
-        public static let failed = Code(rawValue: "failed")
+        public static let databaseFailed = Code(rawValue: "database-failed")
     }
 
     /// The kind of error.
@@ -84,7 +84,7 @@ public struct UploadQueueError: PostcardError {
 
 extension UploadQueueError: PassingError {
     /// Whether the same call may succeed later: after a full disk, a locked device, a suspension or a busy database.
-    package var mayPass: Bool { [.full, .locked, .suspended, .failed].contains(code) }
+    package var mayPass: Bool { [.full, .locked, .suspended, .databaseFailed].contains(code) }
 }
 
 extension UploadQueueError {
@@ -208,11 +208,12 @@ extension UploadQueueError {
 
     static func databaseFailed(_ path: String, _ error: any Error) -> UploadQueueError {
         UploadQueueError(
-            .failed, "The queue's database \(path) failed: \(error).", advice: "Try again.", underlyingError: error)
+            .databaseFailed, "The queue's database \(path) failed: \(error).", advice: "Try again.",
+            underlyingError: error)
     }
 
     init(_ problem: SessionProblem) {
-        self.init(problem == .inUse ? .sessionInUse : .session, problem.message, advice: problem.advice)
+        self.init(problem == .inUse ? .sessionInUse : .sessionUnavailable, problem.message, advice: problem.advice)
     }
 
     static func invalidURL(_ url: URL, _ error: any Error) -> UploadQueueError {
@@ -227,24 +228,24 @@ extension UploadQueueError {
             advice: "Store large values elsewhere, and use an identifier as the tag.")
     }
 
-    static func unknown(_ id: QueuedUpload.ID) -> UploadQueueError {
-        UploadQueueError(.unknown, "There is no upload \(id) in the queue.")
+    static func unknownUpload(_ id: QueuedUpload.ID) -> UploadQueueError {
+        UploadQueueError(.unknownUpload, "There is no upload \(id) in the queue.")
     }
 
-    static func state(_ id: QueuedUpload.ID, _ state: String, cannot change: String) -> UploadQueueError {
-        UploadQueueError(.state, "Upload \(id) is \(state) and cannot be \(change).")
+    static func wrongState(_ id: QueuedUpload.ID, _ state: String, cannot change: String) -> UploadQueueError {
+        UploadQueueError(.wrongState, "Upload \(id) is \(state) and cannot be \(change).")
     }
 
     static func signed(_ id: QueuedUpload.ID) -> UploadQueueError {
         UploadQueueError(
-            .state, "The form of upload \(id) was signed for its address, so it cannot be sent elsewhere.",
+            .wrongState, "The form of upload \(id) was signed for its address, so it cannot be sent elsewhere.",
             advice: "Return a form for the other address from QueueOptions.presignedForm, or that of the background "
                 + "session, once this one has expired, or cancel the upload and enqueue the file with another form.")
     }
 
     static func bodyMissing(_ id: QueuedUpload.ID) -> UploadQueueError {
         UploadQueueError(
-            .state, "The form of upload \(id) is no longer on disk, so it cannot be retried.",
+            .wrongState, "The form of upload \(id) is no longer on disk, so it cannot be retried.",
             advice: "Enqueue the form again.")
     }
 }

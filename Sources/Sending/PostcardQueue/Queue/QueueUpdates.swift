@@ -128,7 +128,7 @@ extension UploadQueue {
     public var outcomes: EndedUploads { EndedUploads(queue: self) }
 
     /// Acknowledges the end of an upload, so that ``outcomes`` does not return it again. An upload that is done stays
-    /// in the list within the limits of ``DoneUploads``.
+    /// in the list within the limits of ``UploadRetention``.
     ///
     /// - Parameter upload: The upload from ``outcomes``. If it has ended again since, the new end is not acknowledged.
     /// - Throws: ``UploadQueueError`` if the database fails.

@@ -9,8 +9,8 @@ import PostcardWire
 extension UploadQueue {
     /// Sends a failed or cancelled upload again, like a new one. An upload that waits for its next attempt is sent now.
     ///
-    /// An upload may have failed although the server accepted the form. ``QueuedUpload/Failure/mayHaveArrived`` is then
-    /// `true`, and the server may store the form twice unless it honors the `Idempotency-Key`. An upload whose
+    /// An upload may have failed although the server accepted the form. ``QueuedUpload/Failure/delivery`` is then
+    /// `responseLost`, and the server may store the form twice unless it honors the `Idempotency-Key`. An upload whose
     /// ``UploadConditions/expires`` has passed no longer expires.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, if it is waiting, being sent, paused or done, or if
@@ -23,7 +23,7 @@ extension UploadQueue {
                 if try db.restartImport(of: id) { return }
                 try db.retryUpload(id, at: time.date())
             case .importing(because: nil), .waiting, .waitingForNetwork, .sending, .paused, .done:
-                throw UploadQueueError.state(id, row.upload.state.name, cannot: "retried")
+                throw UploadQueueError.wrongState(id, row.upload.state.name, cannot: "retried")
             }
             if !store.hasBody(row) { throw UploadQueueError.bodyMissing(id) }
         }
@@ -33,12 +33,12 @@ extension UploadQueue {
     /// Records that the server has the form of an upload that may have arrived, according to the user or the server.
     /// The upload is then ``QueuedUpload/State/done(_:)``, with a response whose status is 0.
     ///
-    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has not failed with
-    ///   ``QueuedUpload/Failure/mayHaveArrived``.
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has not failed with the
+    ///   ``QueuedUpload/Failure/delivery`` `responseLost` or `accepted`.
     public func confirmArrival(of id: QueuedUpload.ID) async throws(UploadQueueError) {
         try await change(id) { [time] db, row, _ in
-            guard case .failed(let failure) = row.upload.state, failure.mayHaveArrived else {
-                throw UploadQueueError.state(id, row.upload.state.name, cannot: "confirmed")
+            guard case .failed(let failure) = row.upload.state, failure.delivery.mayHaveArrived else {
+                throw UploadQueueError.wrongState(id, row.upload.state.name, cannot: "confirmed")
             }
             try db.finishUpload(
                 id, with: QueuedUpload.Response(status: 0, headerFields: [:], body: Data()), at: time.date())
@@ -57,8 +57,8 @@ extension UploadQueue {
     ///   the new URL cannot receive a form, or if the form is no longer on disk.
     public func retry(_ id: QueuedUpload.ID, to url: URL) async throws(UploadQueueError) {
         try await change(id, holdingBack: true) { [time] db, row, store in
-            if case .done = row.upload.state { throw UploadQueueError.state(id, "done", cannot: "sent elsewhere") }
-            if try db.hasImport(of: id) { throw UploadQueueError.state(id, "importing", cannot: "sent elsewhere") }
+            if case .done = row.upload.state { throw UploadQueueError.wrongState(id, "done", cannot: "sent elsewhere") }
+            if try db.hasImport(of: id) { throw UploadQueueError.wrongState(id, "importing", cannot: "sent elsewhere") }
             if row.signed != nil { throw UploadQueueError.signed(id) }
             do {
                 _ = try UploadRequest(
@@ -80,8 +80,8 @@ extension UploadQueue {
     public func cancel(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
         let sessions = try await work { store throws(UploadQueueError) in
             let sessions = try store.database.write { db in
-                guard let state = try db.state(id) else { throw UploadQueueError.unknown(id) }
-                if state == .done { throw UploadQueueError.state(id, state.rawValue, cannot: "cancelled") }
+                guard let state = try db.state(id) else { throw UploadQueueError.unknownUpload(id) }
+                if state == .done { throw UploadQueueError.wrongState(id, state.rawValue, cannot: "cancelled") }
                 let sessions = try db.sessions(of: id)
                 try db.cancelUpload(id)
                 return sessions
@@ -103,7 +103,7 @@ extension UploadQueue {
     public func pause(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
         try await change(id) { db, row, _ in
             if row.upload.state.isEnded || row.upload.state.kind == .importing {
-                throw UploadQueueError.state(id, row.upload.state.name, cannot: "paused")
+                throw UploadQueueError.wrongState(id, row.upload.state.name, cannot: "paused")
             }
             try db.pauseUpload(id)
         }
@@ -116,7 +116,7 @@ extension UploadQueue {
     public func resume(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
         try await change(id, holdingBack: true) { [time] db, row, _ in
             guard row.upload.state == .paused else {
-                throw UploadQueueError.state(id, row.upload.state.name, cannot: "resumed")
+                throw UploadQueueError.wrongState(id, row.upload.state.name, cannot: "resumed")
             }
             try db.retryUpload(id, at: time.date())
         }
@@ -131,7 +131,7 @@ extension UploadQueue {
     ) async throws(UploadQueueError) {
         let sessions = try await work { store throws(UploadQueueError) in
             let sessions = try store.database.write { db in
-                guard let row = try db.row(id) else { throw UploadQueueError.unknown(id) }
+                guard let row = try db.row(id) else { throw UploadQueueError.unknownUpload(id) }
                 let sessions = try db.sessions(of: id, holdingBack: holdsBack)
                 try change(db, row, store)
                 return sessions
@@ -217,7 +217,7 @@ extension UploadQueue {
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if the database fails.
     public func remove(_ id: QueuedUpload.ID, with client: UploadClient? = nil) async throws(UploadQueueError) {
         _ = try await remove(with: client) { db in
-            guard try db.state(id) != nil else { throw UploadQueueError.unknown(id) }
+            guard try db.state(id) != nil else { throw UploadQueueError.unknownUpload(id) }
             return [id]
         }
     }

@@ -19,8 +19,8 @@ extension UploadQueue {
     public func discard(_ id: QueuedUpload.ID, with client: UploadClient) async throws(UploadQueueError) -> Bool {
         let (leftover, sessions) = try await work { store throws(UploadQueueError) in
             let (row, leftover, sessions) = try store.database.write { db in
-                guard let state = try db.state(id) else { throw UploadQueueError.unknown(id) }
-                if state == .done { throw UploadQueueError.state(id, state.rawValue, cannot: "cancelled") }
+                guard let state = try db.state(id) else { throw UploadQueueError.unknownUpload(id) }
+                if state == .done { throw UploadQueueError.wrongState(id, state.rawValue, cannot: "cancelled") }
                 let row: UploadRow?
                 do { row = try db.row(id) } catch is RowDamage { row = nil }
                 let sessions = try db.sessions(of: id)

@@ -70,7 +70,7 @@ public final class UploadQueue: Sendable {
     ///     server's limit are made to fit these rules.
     ///   - finder: Finds picked items that an earlier run of the app has not copied, as `PickedPhotosAndFiles` of
     ///     `PostcardPictures` does. Defaults to `nil`: an upload with such items fails with the code `pick-lost`.
-    ///   - done: How long acknowledged uploads that are done are listed. Defaults to the latest 100, for 30 days.
+    ///   - retention: How long acknowledged uploads that are done are listed. Defaults to the latest 100, for 30 days.
     ///   - outcome: Called at least once for each upload that is done, failed or cancelled, one after the other, on no
     ///     actor. When the closure returns, the upload is acknowledged. If the closure throws or the process ends
     ///     first, the closure is called again when the next upload ends, and when the queue runs the next time. When
@@ -78,13 +78,13 @@ public final class UploadQueue: Sendable {
     ///     read ``outcomes`` instead.
     public convenience init(
         directory: URL, session: BackgroundSession? = nil, rules: FormRules? = nil,
-        finding finder: (any PickedItemFinder)? = nil, done: DoneUploads = DoneUploads(),
+        finding finder: (any PickedItemFinder)? = nil, retention: UploadRetention = UploadRetention(),
         outcome: (@Sendable (QueuedUpload) async throws -> Void)? = nil
     ) {
         if let system = QueueSystem.replacement {
             self.init(
                 directory: directory, session: session, service: session.map(system.service),
-                otherService: system.service, rules: rules, finding: finder, done: done, outcome: outcome,
+                otherService: system.service, rules: rules, finding: finder, retention: retention, outcome: outcome,
                 time: system.time, activity: system.activity, networkPath: system.networkPath,
                 freeBytes: system.freeBytes, registry: system.registry)
             system.made(self)
@@ -93,11 +93,11 @@ public final class UploadQueue: Sendable {
         #if canImport(Darwin)
         self.init(
             directory: directory, session: session, service: session.map { URLSessionTransferService($0) },
-            otherService: { URLSessionTransferService($0) }, rules: rules, finding: finder, done: done,
+            otherService: { URLSessionTransferService($0) }, rules: rules, finding: finder, retention: retention,
             outcome: outcome)
         #else
         self.init(
-            directory: directory, session: session, service: nil, rules: rules, finding: finder, done: done,
+            directory: directory, session: session, service: nil, rules: rules, finding: finder, retention: retention,
             outcome: outcome)
         #endif
     }
@@ -114,7 +114,7 @@ public final class UploadQueue: Sendable {
     package convenience init(
         directory: URL, session: BackgroundSession?, service: (any TransferService)?,
         otherService: (@Sendable (BackgroundSession) -> any TransferService)? = nil, rules: FormRules? = nil,
-        finding finder: (any PickedItemFinder)? = nil, done: DoneUploads = DoneUploads(),
+        finding finder: (any PickedItemFinder)? = nil, retention: UploadRetention = UploadRetention(),
         outcome: (@Sendable (QueuedUpload) async throws -> Void)? = nil,
         time: QueueTime = QueueTime(), activity: SystemActivity = .usual,
         networkPath: @escaping @Sendable () -> NetworkPath? = { NetworkMonitor.shared.path },
@@ -123,8 +123,8 @@ public final class UploadQueue: Sendable {
     ) {
         self.init(
             directory: directory, session: session, service: service, otherService: otherService, rules: rules,
-            finding: finder, done: done, outcome: outcome, time: time, activity: activity, networkPath: networkPath,
-            freeBytes: freeBytes, broadcast: broadcast, registry: .shared)
+            finding: finder, retention: retention, outcome: outcome, time: time, activity: activity,
+            networkPath: networkPath, freeBytes: freeBytes, broadcast: broadcast, registry: .shared)
     }
 
     /// Makes a queue with all its dependencies.
@@ -133,15 +133,15 @@ public final class UploadQueue: Sendable {
     private init(
         directory: URL, session: BackgroundSession?, service: (any TransferService)?,
         otherService: (@Sendable (BackgroundSession) -> any TransferService)?, rules: FormRules?,
-        finding finder: (any PickedItemFinder)?, done: DoneUploads,
+        finding finder: (any PickedItemFinder)?, retention: UploadRetention,
         outcome: (@Sendable (QueuedUpload) async throws -> Void)?, time: QueueTime, activity: SystemActivity,
         networkPath: @escaping @Sendable () -> NetworkPath?, freeBytes: @escaping @Sendable (URL) -> Int64?,
         broadcast: ChangeBroadcast = .usual, registry: BackgroundSessionRegistry
     ) {
         self.registry = registry
         opening = QueueOpening(
-            directory, done, ExpiringActivity(activity), broadcast, systemSends: Self.systemSends || service != nil,
-            networkPath: networkPath, freeBytes: freeBytes)
+            directory, retention, ExpiringActivity(activity), broadcast,
+            systemSends: Self.systemSends || service != nil, networkPath: networkPath, freeBytes: freeBytes)
         self.session = session
         self.rules = rules
         self.finder = finder

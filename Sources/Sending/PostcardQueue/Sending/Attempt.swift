@@ -137,7 +137,7 @@ extension AttemptOutcome {
                 )
             } else {
                 let response = UploadResponse(
-                    status: HTTPResponse.Status(code: min(max(status, 0), 999)), headerFields: headerFields, body: body)
+                    status: HTTPResponse.Status(clamping: status), headerFields: headerFields, body: body)
                 // A success counts even if the system reports too few bytes sent. After a broken connection, the system
                 // repeats the request without reporting it, and a server that already has the form responds early. The
                 // system may also have lost the count after a relaunch.
@@ -208,9 +208,4 @@ extension QueuedUpload.Response {
             status: response.status, headerFields: response.headerFields,
             body: response.body.prefix(Self.maximumBodyBytes))
     }
-}
-
-extension UploadError {
-    /// Whether a server may have accepted the form.
-    var mayHaveArrived: Bool { delivery == .responseLost || delivery == .accepted }
 }

@@ -65,7 +65,7 @@ extension Interruption {
             case .lost:
                 (.interrupted, "The system no longer has the upload and did not report how it ended.", nil)
             }
-        return QueuedUpload.Failure(code, message, advice: advice, mayHaveArrived: true)
+        return QueuedUpload.Failure(code, message, advice: advice, delivery: .responseLost)
     }
 
     /// The failure of an upload after too many interruptions.
@@ -74,7 +74,7 @@ extension Interruption {
         return QueuedUpload.Failure(
             failure.code, "\(failure.message) That happened \(count) times in a row.",
             advice: "Check whether the form has arrived, and retry the upload when the device has more resources.",
-            mayHaveArrived: true)
+            delivery: .responseLost)
     }
 }
 

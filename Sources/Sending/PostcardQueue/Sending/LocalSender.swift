@@ -182,7 +182,7 @@ extension LocalSender {
                 ? stopped(row)
                 : .postponed(
                     QueuedUpload.Failure(
-                        .postponed, "The attempt was cancelled, and not by the queue.", mayHaveArrived: true))
+                        .postponed, "The attempt was cancelled, and not by the queue.", delivery: .responseLost))
         } catch let error as RefreshError {
             return .postponed(QueuedUpload.Failure(error.failure))
         } catch let error as InterceptorError {

@@ -110,7 +110,7 @@ extension QueueMachine.Rules {
             var history = row.history(after: isRepeated ? .responseLost(resource: nil) : delivery)
             history.add(failure)
             let saysNothing = error.response.map { $0.status == .conflict } ?? true
-            let mayHaveArrived = error.mayHaveArrived || isRepeated && saysNothing
+            let mayHaveArrived = error.delivery.mayHaveArrived || isRepeated && saysNothing
             switch schedule(for: row).next(after: failure, history, elapsed: row.elapsed(at: now), using: &generator) {
             case .retry(let delay):
                 return .delay(
@@ -139,11 +139,11 @@ extension QueueMachine.Rules {
         case .postponed(let failure):
             return .delay(
                 until: now.addingTimeInterval(Self.postponement), because: failure, as: .nothing,
-                mayHaveArrived: attempt.hasBegun && failure.mayHaveArrived)
+                mayHaveArrived: attempt.hasBegun && failure.delivery.mayHaveArrived)
         case .expired(let error): return .fail(because: QueuedUpload.Failure(error), mayHaveArrived: false)
         case .unclear(let reason):
             return .fail(
-                because: QueuedUpload.Failure(.unclear, reason, mayHaveArrived: true), mayHaveArrived: true)
+                because: QueuedUpload.Failure(.unclear, reason, delivery: .responseLost), mayHaveArrived: true)
         case .stopped: return .putBack
         }
     }

@@ -45,7 +45,7 @@ extension QueueStore {
         if ends.isEmpty { return }
         try database.write { db in
             for (end, id) in ends { try db.acknowledge(end, of: id) }
-            try db.removeOldDoneUploads(done, at: now)
+            try db.removeOldDoneUploads(retention, at: now)
         }
         updates.notify()
     }
@@ -64,14 +64,14 @@ extension Database {
     }
 
     /// The uploads that are done and no longer listed.
-    func oldDoneUploads(_ kept: DoneUploads, at now: Date) throws -> Set<QueuedUpload.ID> {
+    func oldDoneUploads(_ retention: UploadRetention, at now: Date) throws -> Set<QueuedUpload.ID> {
         let done = "SELECT id FROM upload INDEXED BY upload_done WHERE state = 'done' AND ended IS NULL"
         var old: Set<QueuedUpload.ID> = []
-        if let age = kept.maximumAge {
+        if let age = retention.maximumAge {
             let limit = now.addingTimeInterval(-(age / .seconds(1))).timeIntervalSince1970
             old.formUnion(try QueuedUpload.ID.fetchAll(self, sql: "\(done) AND finished < ?", arguments: [limit]))
         }
-        if let count = kept.maximumCount {
+        if let count = retention.maximumCount {
             old.formUnion(
                 try QueuedUpload.ID.fetchAll(
                     self, sql: "\(done) ORDER BY finished DESC, id DESC LIMIT -1 OFFSET ?", arguments: [count]))
@@ -80,8 +80,8 @@ extension Database {
     }
 
     /// Removes the uploads that are done and no longer listed. Their bodies were removed before.
-    func removeOldDoneUploads(_ kept: DoneUploads, at now: Date) throws {
-        for id in try oldDoneUploads(kept, at: now) {
+    func removeOldDoneUploads(_ retention: UploadRetention, at now: Date) throws {
+        for id in try oldDoneUploads(retention, at: now) {
             try execute(sql: "DELETE FROM upload WHERE id = ?", arguments: [id])
         }
     }

@@ -35,9 +35,9 @@ extension Database {
             ])
         let id = lastInsertedRowID
         var fields = form.headerFields
-        fields.idempotencyKey = nil
+        fields[.idempotencyKey] = nil
         try insertRequest(
-            of: id, key: form.headerFields.idempotencyKey ?? "\"\(form.uuid.uuidString)\"",
+            of: id, key: form.headerFields[.idempotencyKey] ?? "\"\(form.uuid.uuidString)\"",
             headerFields: UploadRow.Field.list(fields),
             contentType: form.contentType, parts: form.parts, signed: form.signed, accepting: form.acceptedStatuses)
         return id

@@ -8,7 +8,7 @@ struct QueueStore: Sendable {
     let directory: QueueDirectory
     let database: QueueDatabase
     let activity: ExpiringActivity
-    let done: DoneUploads
+    let retention: UploadRetention
     let progress: QueueProgress
     private let networkPath: @Sendable () -> NetworkPath?
     /// Signals that there may be uploads to send or to stop.
@@ -33,7 +33,7 @@ struct QueueStore: Sendable {
             (directory, database) = try Self.open(opening)
         }
         activity = opening.activity
-        done = opening.done
+        retention = opening.retention
         progress = opening.progress
         networkPath = opening.networkPath
         changes = opening.changes
@@ -130,8 +130,8 @@ struct QueueStore: Sendable {
     /// Removes uploads that were done long ago, and bodies that a process left when it ended during a write. Such a
     /// body is removed only if it is at least a day old by the clock of the file system.
     func sweep(at now: Date) throws(UploadQueueError) {
-        if try !database.read({ try $0.oldDoneUploads(done, at: now) }).isEmpty {
-            try database.write { try $0.removeOldDoneUploads(done, at: now) }
+        if try !database.read({ try $0.oldDoneUploads(retention, at: now) }).isEmpty {
+            try database.write { try $0.removeOldDoneUploads(retention, at: now) }
             updates.notify()
         }
         let yesterday = Date(timeIntervalSinceNow: -86_400)
@@ -147,7 +147,7 @@ final class QueueOpening: Sendable {
     let url: URL
     /// Whether the system may send the bodies.
     let systemSends: Bool
-    let done: DoneUploads
+    let retention: UploadRetention
     let activity: ExpiringActivity
     let networkPath: @Sendable () -> NetworkPath?
     let freeBytes: @Sendable (URL) -> Int64?
@@ -170,14 +170,14 @@ final class QueueOpening: Sendable {
     private static let lockedPause = Duration.seconds(1)
 
     init(
-        _ url: URL, _ done: DoneUploads, _ activity: ExpiringActivity, _ broadcast: ChangeBroadcast,
+        _ url: URL, _ retention: UploadRetention, _ activity: ExpiringActivity, _ broadcast: ChangeBroadcast,
         systemSends: Bool, networkPath: @escaping @Sendable () -> NetworkPath?,
         freeBytes: @escaping @Sendable (URL) -> Int64?
     ) {
         self.broadcast = broadcast
         self.url = url
         self.systemSends = systemSends
-        self.done = done
+        self.retention = retention
         self.activity = activity
         self.networkPath = networkPath
         self.freeBytes = freeBytes

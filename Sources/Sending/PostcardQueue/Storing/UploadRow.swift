@@ -4,6 +4,7 @@ import PostcardClient
 import PostcardFiles
 import PostcardForm
 import PostcardFoundation
+import PostcardWire
 
 /// The row of an upload with everything that is needed to send it.
 ///
@@ -53,7 +54,7 @@ extension UploadRow {
             try JSONDecoder().decode(SignedAddress.self, from: $0)
         }
         var fields = try Field.fields(in: try row.value(Data.self, "headerFields"))
-        if signed == nil { fields.idempotencyKey = try row.value(String.self, "idempotencyKey") }
+        if signed == nil { fields[.idempotencyKey] = try row.value(String.self, "idempotencyKey") }
         headerFields = fields
         contentType = try row.value(String.self, "contentType")
         acceptedStatuses = try row.optional(Data.self, "statuses").map {
@@ -214,11 +215,13 @@ extension QueuedUpload {
         tag = try row.optional(Data.self, "tag")
         end = try row.optional(Int64.self, "ended")
         let response = try Response(row)
+        let code = UploadError.Code(rawValue: try row.optional(String.self, "code") ?? "")
+        // The row says whether an attempt may have delivered the form, and the code whether the server accepted it.
+        let arrived = code.usualDelivery == .accepted ? UploadError.Delivery.accepted : .responseLost
         let failure = Failure(
-            UploadError.Code(rawValue: try row.optional(String.self, "code") ?? ""),
-            try row.optional(String.self, "reason") ?? "",
-            advice: try row.optional(String.self, "advice"), response: response,
-            mayHaveArrived: try row.decode(DatabaseValue.self, forColumn: "attempt").isNull == false)
+            code, try row.optional(String.self, "reason") ?? "", advice: try row.optional(String.self, "advice"),
+            response: response,
+            delivery: try row.decode(DatabaseValue.self, forColumn: "attempt").isNull ? nil : arrived)
         state =
             switch kind {
             case .importing: .importing(because: failure.code.rawValue.isEmpty ? nil : failure)
@@ -242,7 +245,7 @@ extension QueuedUpload.Response {
             return nil
         }
         self.init(
-            status: HTTPResponse.Status(code: Int(clamping: min(max(status, 0), 999))),
+            status: HTTPResponse.Status(clamping: status),
             headerFields: try UploadRow.Field.fields(
                 in: try row.optional(Data.self, "responseFields") ?? Data("[]".utf8)),
             body: try row.optional(Data.self, "responseBody") ?? Data())

@@ -8,9 +8,9 @@ struct HummingbirdReceiver {
     static func main() async throws {
         guard let settings = Settings(CommandLine.arguments) else { return print("PORT FOLDER NAME") }
         var connections = ConnectionOptions()
-        connections.idleTimeout = settings.timeLimits.idleTimeout
-        connections.minimumBytesPerSecond = settings.timeLimits.minimumBytesPerSecond
-        connections.gracePeriod = settings.timeLimits.gracePeriod
+        connections.idleTimeout = settings.timeouts.idle
+        connections.minimumBytesPerSecond = settings.timeouts.minimumBytesPerSecond
+        connections.gracePeriod = settings.timeouts.gracePeriod
         // begin
         let store = try LocalUploadStore(directory: settings.folder)
         let router = Router()

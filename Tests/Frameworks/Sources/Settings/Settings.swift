@@ -33,7 +33,7 @@ public struct Settings: Sendable {
         case .any: options.acceptsAnyBody = true
         case .tokens: tokens = ["sesame"]
         case .slow:
-            timeouts.idleTimeout = .seconds(1)
+            timeouts.idle = .seconds(1)
             timeouts.minimumBytesPerSecond = 20_000
             timeouts.gracePeriod = .seconds(2)
         case .whole: options.resumption = nil

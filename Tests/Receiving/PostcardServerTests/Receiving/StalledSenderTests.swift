@@ -39,7 +39,7 @@ struct StalledSenderTests {
     /// Every asynchronous function that may throw a problem reserves room for it in its frame while it waits.
     @Test func `a problem is as small as a pointer, and still a value`() {
         #expect(MemoryLayout<UploadProblem>.size == MemoryLayout<Int>.size)
-        let problem = UploadProblem(status: 400, code: "some-code", detail: "Something.", advice: "Something else.")
+        let problem = UploadProblem(status: 400, code: "some-code", message: "Something.", advice: "Something else.")
         var other = problem
         other.advice = nil
         other.offset = 7
@@ -51,6 +51,6 @@ struct StalledSenderTests {
         #expect(problem.advice == "Something else." && problem.offset == nil && problem.allowedMethods.isEmpty)
         #expect(other.advice == nil && other.offset == 7 && other.partIndex == 1 && other.limit?.value == 3)
         #expect(other.retryAfterSeconds == 5 && other.allowedMethods == ["GET"] && other.challenge == "Bearer")
-        #expect(other.code == "some-code" && other.status == 400 && other.detail == "Something." && other != problem)
+        #expect(other.code == "some-code" && other.status == 400 && other.message == "Something." && other != problem)
     }
 }

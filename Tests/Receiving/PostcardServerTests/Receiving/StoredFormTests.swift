@@ -94,7 +94,7 @@ struct StoredFormTests {
             (DatabaseFailure() as any Error, 503, "form-not-processed", "10"),
             (HTTPError(.forbidden, message: "The album is closed.") as any Error, 403, "forbidden", nil),
             (
-                UploadProblem(status: .conflict, code: "album-full", detail: "The album is full.") as any Error, 409,
+                UploadProblem(status: .conflict, code: "album-full", message: "The album is full.") as any Error, 409,
                 "album-full", nil
             ),
         ])
@@ -142,7 +142,7 @@ struct StoredFormTests {
 
     @Test(arguments: [
         HTTPError(.conflict, message: "The album is full.") as any Error,
-        UploadProblem(status: .conflict, code: "conflict", detail: "The album is full."),
+        UploadProblem(status: .conflict, code: "conflict", message: "The album is full."),
     ])
     func `what the app refuses for good is the last response of a form in several requests`(
         error: any Error

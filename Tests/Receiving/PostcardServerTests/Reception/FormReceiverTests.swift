@@ -135,7 +135,7 @@ struct FormReceiverTests {
             var options = UploadOptions()
             options.acceptsAnyBody = row.anyBody
             var receiver = FormReceiver(store: store, options: options).patient
-            if row.code == "too-slow" { receiver.timeouts.idleTimeout = .milliseconds(200) }
+            if row.code == "too-slow" { receiver.timeouts.idle = .milliseconds(200) }
             if row.code == "below-minimum-rate" {
                 receiver.timeouts.minimumBytesPerSecond = 10_000_000
                 receiver.timeouts.gracePeriod = .milliseconds(100)
@@ -321,7 +321,7 @@ struct FormReceiverTests {
     func `an append that breaks off keeps what has arrived`(ending: ServerBody<[UInt8]>.Ending) async throws {
         try await withStore { store, _ in
             var receiver = FormReceiver(store: store).patient
-            if case .silence = ending { receiver.timeouts.idleTimeout = .seconds(5) }
+            if case .silence = ending { receiver.timeouts.idle = .seconds(5) }
             let bytes = Self.form.bytes
             let path = try Self.location(
                 await receiver.respond(
@@ -364,7 +364,7 @@ extension FormReceiver {
     /// The receiver with time for a machine that is busy with other tests.
     fileprivate var patient: FormReceiver {
         var receiver = self
-        receiver.timeouts.idleTimeout = .seconds(600)
+        receiver.timeouts.idle = .seconds(600)
         receiver.timeouts.gracePeriod = .seconds(600)
         return receiver
     }

@@ -120,7 +120,7 @@ import Testing
             elapsed += .milliseconds(Int.random(in: 0...3_000, using: &chance))
             let isForm = request.body?.layout.reachesEnd ?? false
             history.requests.append("\(request.method) \(request.url.path) \(isForm)")
-            #expect(request.headerFields.idempotencyKey == self.request.headerFields.idempotencyKey, "seed \(seed)")
+            #expect(request.headerFields[.idempotencyKey] == self.request.headerFields[.idempotencyKey], "seed \(seed)")
             if isForm, storage != nil {
                 history.repetitions += 1
                 // The server may know the form by its key, and respond without reading it.
@@ -181,7 +181,7 @@ import Testing
         var form = MultipartForm(boundary: try Boundary("b"))
         form.append(String(repeating: "a", count: 42), named: "a")
         var fields = HTTPFields()
-        fields.idempotencyKey = "\"key\""
+        fields[.idempotencyKey] = "\"key\""
         return try UploadRequest(
             url: url, method: .post, headerFields: fields,
             body: UploadBody(try form.layout()), maximumResponseBytes: 1)

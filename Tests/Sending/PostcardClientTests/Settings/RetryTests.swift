@@ -120,13 +120,12 @@ import Testing
         }
     }
 
-    @Test(arguments: Carrier.allCases)
-    func `a caller's own key is kept`(carrier: Carrier) async throws {
+    @Test(arguments: Carrier.allCases, ["\"mine\"", "mine"])
+    func `a caller's own key is kept`(carrier: Carrier, key: String) async throws {
         try await Responses.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
-            let name = try #require(HTTPField.Name("Idempotency-Key"))
             let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
-            try await client.upload(MultipartForm(), to: server.url, headerFields: [name: "\"mine\""])
-            #expect(server.requests.heads.map { $0["Idempotency-Key"] } == ["\"mine\"", "\"mine\""])
+            try await client.upload(MultipartForm(), to: server.url, headerFields: [.idempotencyKey: key])
+            #expect(server.requests.heads.map { $0["Idempotency-Key"] } == [key, key])
         }
     }
 

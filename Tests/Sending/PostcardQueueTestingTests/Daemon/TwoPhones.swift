@@ -61,7 +61,7 @@ struct TwoPhones {
 
         private func describe(_ failure: QueuedUpload.Failure) -> String {
             let response = failure.response.map { ", \(describe($0))" } ?? ""
-            return "\(failure.code)\(failure.mayHaveArrived ? ", may have arrived" : "")\(response)"
+            return "\(failure.code)\(failure.delivery.mayHaveArrived ? ", may have arrived" : "")\(response)"
         }
 
         private func describe(_ response: QueuedUpload.Response) -> String {

@@ -76,7 +76,7 @@ import Testing
         #expect(delayed.earliestBegin == later)
         #expect(try await queue.upload(last)?.state == .waiting)
         #expect(kept.handedOver.dropLast().allSatisfy { $0.earliestBegin == nil && $0.networks == .all })
-        #expect(Set(kept.handedOver.map { $0.headerFields.idempotencyKey }).count == 121)
+        #expect(Set(kept.handedOver.map { $0.headerFields[.idempotencyKey] }).count == 121)
         await queue.disconnect()
     }
 
@@ -169,7 +169,7 @@ import Testing
         guard case .failed(let failure) = try #require(try await queue.upload(id)).state else {
             throw ProgramFailure("It has not failed.")
         }
-        #expect(failure.response?.status == 401 && !failure.mayHaveArrived)
+        #expect(failure.response?.status == 401 && !failure.delivery.mayHaveArrived)
         await queue.disconnect()
     }
 
@@ -280,7 +280,7 @@ import Testing
         let trigger = "CREATE TRIGGER refusal BEFORE UPDATE ON upload BEGIN SELECT RAISE(ABORT, 'refused'); END"
         kept.refuseNext {
             try DatabaseQueue(path: file).write { try $0.execute(sql: trigger) }
-            throw UploadQueueError(.failed, "refused")
+            throw UploadQueueError(.databaseFailed, "refused")
         }
         await #expect(throws: UploadQueueError.self) { try await queue.handOver() }
         #expect(try await queue.uploads().map(\.state) == [.sending, .sending])
@@ -401,7 +401,7 @@ import Testing
         func open() -> UploadQueue {
             UploadQueue(
                 directory: folder.url, session: BackgroundSession(identifier: identifier),
-                service: KeepingService(kept), done: DoneUploads(maximumCount: 1), time: clock.time)
+                service: KeepingService(kept), retention: UploadRetention(maximumCount: 1), time: clock.time)
         }
         var queue = open()
         let (first, second) = try await (
@@ -518,8 +518,8 @@ import Testing
             try await queue.handOver()
             let upload = try #require(try await queue.upload(id))
             switch upload.state {
-            case .retrying(_, let failure): #expect(failure.mayHaveArrived && attempt < 10)
-            case .failed(let failure): #expect(failure.mayHaveArrived && failure.response?.status == 409)
+            case .retrying(_, let failure): #expect(failure.delivery.mayHaveArrived && attempt < 10)
+            case .failed(let failure): #expect(failure.delivery.mayHaveArrived && failure.response?.status == 409)
             default: Issue.record("\(upload.state)")
             }
         }
@@ -765,7 +765,7 @@ import Testing
         }
         #expect(
             failure.code == .backgroundUpdatesDisabled && failure.advice?.contains("Background App Refresh") == true)
-        #expect(failure.mayHaveArrived && failure.response == nil && due > Date())
+        #expect(failure.delivery.mayHaveArrived && failure.response == nil && due > Date())
         #expect(failure.localizedMessage?.key == "UploadFailure.background-updates-disabled")
         try kept.end(
             .response(
@@ -843,7 +843,7 @@ import Testing
         let time = QueueTime(date: { now.withLock { $0 } })
         let queue = UploadQueue(
             directory: folder.url, session: session, service: KeepingService(kept),
-            done: DoneUploads(maximumCount: 2, maximumAge: .seconds(1000)), time: time)
+            retention: UploadRetention(maximumCount: 2, maximumAge: .seconds(1000)), time: time)
         var ids: [QueuedUpload.ID] = []
         for _ in 0..<4 {
             ids.append(try await queue.enqueue(QueuedForms.form(), to: Self.address()))

@@ -41,7 +41,7 @@ import Testing
         func send(
             _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
         ) async throws -> UploadResponse {
-            requests.continuation.yield(request.headerFields.idempotencyKey ?? "")
+            requests.continuation.yield(request.headerFields[.idempotencyKey] ?? "")
             if isSilent { try await Task.sleep(for: .seconds(3600)) }
             return UploadResponse(status: .created, headerFields: HTTPFields(), body: Data())
         }
@@ -67,7 +67,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await sending.value }
         try await queue.handOver()
         #expect(kept.handedOver.count == 1)
-        #expect(kept.handedOver.first?.headerFields.idempotencyKey == key)
+        #expect(kept.handedOver.first?.headerFields[.idempotencyKey] == key)
         #expect(kept.handedOver.first?.id.number == 2)
         // Never both: what the session has stays with it.
         let again = Server()
@@ -130,7 +130,7 @@ import Testing
         let next = UploadQueue(
             directory: copy, session: BackgroundSession(identifier: UUID().uuidString), service: KeepingService(others))
         try await next.handOver()
-        #expect(others.handedOver.map(\.headerFields.idempotencyKey) == [key])
+        #expect(others.handedOver.map(\.headerFields[.idempotencyKey]) == [key])
         await next.disconnect()
     }
 }

@@ -255,7 +255,7 @@ import Testing
         guard case .failed(let failure) = try #require(try await queue.upload(id)).state else {
             throw ProgramFailure("It has not failed.")
         }
-        #expect(failure.code == .unclear && failure.mayHaveArrived)
+        #expect(failure.code == .unclear && failure.delivery.mayHaveArrived)
         await queue.disconnect()
     }
 

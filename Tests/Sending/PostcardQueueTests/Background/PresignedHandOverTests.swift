@@ -55,7 +55,7 @@ import Testing
         let transfer = try #require(kept.handedOver.first)
         let body = try Data(contentsOf: transfer.body)
         #expect(kept.handedOver.count == 1 && transfer.length == Int64(body.count))
-        #expect(transfer.headerFields[.authorization] == nil && transfer.headerFields.idempotencyKey == nil)
+        #expect(transfer.headerFields[.authorization] == nil && transfer.headerFields[.idempotencyKey] == nil)
         let boundary = try #require(transfer.headerFields[.contentType]?.split(separator: "boundary=").last)
         let text = String(decoding: body, as: UTF8.self)
         #expect(text.hasPrefix("--\(boundary)\r\n"))
@@ -108,7 +108,7 @@ import Testing
         guard case .failed(let failure) = try await queue.upload(id)?.state else {
             throw ProgramFailure("It has not failed.")
         }
-        #expect(failure.response?.status == 403 && !failure.mayHaveArrived)
+        #expect(failure.response?.status == 403 && !failure.delivery.mayHaveArrived)
         #expect(calls.withLock { $0 } == 1)
         #expect(try bodies().count == 1)
         await queue.disconnect()

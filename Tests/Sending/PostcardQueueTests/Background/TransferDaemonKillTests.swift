@@ -280,7 +280,7 @@ import Testing
         let session = plan.settings(of: BackgroundSession(extension: plan.sharing, appGroup: "group.org.example"))
         let queue = UploadQueue(
             directory: URL(filePath: plan.directory), session: session,
-            service: process.service(of: session.identifier), done: .all, time: FastTime.time)
+            service: process.service(of: session.identifier), retention: .all, time: FastTime.time)
         try await plan.enqueue(number, in: queue)
         // What cannot be handed over is in the queue, and the app sends it.
         do { try await queue.handOver() } catch is UploadQueueError {}
@@ -306,7 +306,7 @@ import Testing
     ) async throws {
         let queue = UploadQueue(
             directory: URL(filePath: plan.directory), session: BackgroundSession(identifier: plan.session),
-            service: daemon.service(), done: .all, outcome: { try plan.noteOutcome(of: $0) })
+            service: daemon.service(), retention: .all, outcome: { try plan.noteOutcome(of: $0) })
         let uploads = try await queue.uploads()
         #expect(uploads.count == routes.count)
         // The app may have ended before it was told of the last ones.

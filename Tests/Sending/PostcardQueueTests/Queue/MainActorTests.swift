@@ -79,7 +79,7 @@ import Testing
         }
         list.cancel(1)
         await list.resume(1).value
-        #expect(list.error?.code == .state)
+        #expect(list.error?.code == .wrongState)
     }
 
     @Test func `the main actor has its turns while a queue is opened and run`() async throws {

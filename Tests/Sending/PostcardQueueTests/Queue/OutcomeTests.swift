@@ -27,7 +27,7 @@ import Testing
         session.maximumWakeUp = .seconds(600)
         return UploadQueue(
             directory: folder.url.appending(path: "queue"), session: session, service: KeepingService(kept),
-            done: DoneUploads(maximumCount: 2), outcome: outcome)
+            retention: UploadRetention(maximumCount: 2), outcome: outcome)
     }
 
     /// Has the server respond to all transfers, the body being the transfer's upload.

@@ -65,7 +65,7 @@ import Testing
         #expect(try await queue.uploads().map(\.id) == [1, 2, 3, 4].filter { $0 != id })
         #expect(try self.bodies == (id == 1 ? bodies : bodies - 1))
         let error = await #expect(throws: UploadQueueError.self) { try await queue.remove(id) }
-        #expect(error?.code == .unknown)
+        #expect(error?.code == .unknownUpload)
         // The system stops.
         try await queue.handOver()
         #expect(kept.handedOver.count == (id == 4 ? 0 : 1))

@@ -81,9 +81,9 @@ struct UploadQueueListTests {
         try await database.write { try $0.execute(sql: "UPDATE queue SET isPaused = zeroblob(70000000)") }
         queue.opening.updates.notify()
         await Self.wait { list.error != nil }
-        #expect(list.error?.code == .failed)
+        #expect(list.error?.code == .databaseFailed)
         await list.pause(id).value
-        #expect(list.error?.code == .failed)
+        #expect(list.error?.code == .databaseFailed)
         try await database.write { try $0.execute(sql: "UPDATE queue SET isPaused = 0") }
         await Self.wait { list.error == nil }
         await Self.wait { list.uploads.first?.state == .paused }

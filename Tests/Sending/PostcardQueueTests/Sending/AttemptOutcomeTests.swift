@@ -137,7 +137,30 @@ import Testing
             Issue.record("not failed")
             return
         }
-        #expect(error.mayHaveArrived && error.response?.status == .notFound)
+        #expect(error.delivery.mayHaveArrived && error.response?.status == .notFound)
+    }
+
+    @Test(arguments: [.neverArrived, .refused, .responseLost, .accepted] as [UploadError.Delivery])
+    func `a stored failure says whether the form may have arrived, as the failure itself`(
+        delivery: UploadError.Delivery
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url)
+        let address = try #require(URL(string: "https://example.com/uploads"))
+        let id = try await queue.enqueue(MultipartForm(), to: address)
+        let failure = QueuedUpload.Failure(
+            delivery == .accepted ? .altered : .refused, "It failed.",
+            response: delivery == .refused ? .init(status: 404, headerFields: [:], body: Data()) : nil,
+            delivery: delivery)
+        try await queue.store.database.write { db in
+            try db.noteAttempt(of: id)
+            try db.failUpload(id, because: failure, mayHaveArrived: delivery.mayHaveArrived)
+        }
+        guard case .failed(let stored)? = try await queue.upload(id)?.state else {
+            Issue.record("not failed")
+            return
+        }
+        #expect(stored == failure)
     }
 
     /// The system's codes for background sessions, and the reasons of a cancellation.
@@ -195,7 +218,7 @@ import Testing
         for interruption in Interruption.allCases {
             let (failure, last) = (interruption.failure, interruption.lastFailure(after: 3))
             #expect(failure.message.contains(words[interruption] ?? "a word is missing"), "\(interruption)")
-            #expect(last.message.contains("3 times") && failure.mayHaveArrived && last.mayHaveArrived)
+            #expect(last.message.contains("3 times") && failure.delivery.mayHaveArrived && last.delivery.mayHaveArrived)
         }
     }
 
@@ -205,7 +228,8 @@ import Testing
     func `the reasons why a session has ended are told apart`(code: Int?, problem: SessionProblem) {
         #expect(SessionProblem(systemCode: code, "why") == problem)
         let error = UploadQueueError(problem)
-        #expect(error.code == (problem == .inUse ? .sessionInUse : .session) && error.advice?.isEmpty == false)
+        #expect(
+            error.code == (problem == .inUse ? .sessionInUse : .sessionUnavailable) && error.advice?.isEmpty == false)
     }
 
     @Test(arguments: [

@@ -73,7 +73,7 @@ import Testing
             return
         }
         #expect(failure.code == .rejected && failure.message.contains("the server says no"))
-        #expect(failure.response?.body == Data(#"{"ok":false}"#.utf8) && failure.mayHaveArrived)
+        #expect(failure.response?.body == Data(#"{"ok":false}"#.utf8) && failure.delivery.mayHaveArrived)
         #expect(try await queue.bodyExists(id))
         try await queue.retry(id)
         try await queue.handOver()

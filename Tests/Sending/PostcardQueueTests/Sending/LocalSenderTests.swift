@@ -304,7 +304,7 @@ import FoundationNetworking
         running.cancel()
         _ = await running.result
         #expect(failure?.message.contains(". An interceptor failed: ") == true, "\(String(describing: failure))")
-        #expect(failure?.code == .interceptorFailed && failure?.mayHaveArrived == false)
+        #expect(failure?.code == .interceptorFailed && failure?.delivery.mayHaveArrived == false)
     }
 
     @Test func `an upload may have arrived if its interceptor fails after a lost response`() async throws {
@@ -333,7 +333,7 @@ import FoundationNetworking
                 Issue.record("It has not failed.")
                 return
             }
-            #expect(failure.code == .interceptorFailed && failure.mayHaveArrived, "\(failure)")
+            #expect(failure.code == .interceptorFailed && failure.delivery.mayHaveArrived, "\(failure)")
         }
         #expect(try await server.end().records.count == 1)
     }
@@ -489,7 +489,7 @@ import FoundationNetworking
                 Issue.record("It would be sent twice.")
                 return
             }
-            #expect(failure.code == .unclear && failure.mayHaveArrived)
+            #expect(failure.code == .unclear && failure.delivery.mayHaveArrived)
         }
         _ = try await server.end()
     }
@@ -513,7 +513,7 @@ import FoundationNetworking
             if !repeats {
                 try await queue.wait { $0[id]?.name == "failed" }
                 guard case .failed(let failure) = try await queue.upload(id)?.state else { return }
-                #expect(failure.code == .unclear && failure.mayHaveArrived)
+                #expect(failure.code == .unclear && failure.delivery.mayHaveArrived)
             }
             running.cancel()
             await #expect(throws: CancellationError.self) { try await running.value }

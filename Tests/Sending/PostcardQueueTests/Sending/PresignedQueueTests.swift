@@ -87,7 +87,7 @@ import Testing
         let error = await #expect(throws: UploadQueueError.self) {
             try await queue.retry(id, to: url.appending(path: "elsewhere"))
         }
-        #expect(error?.code == .state && error?.advice?.contains("QueueOptions.presignedForm") == true)
+        #expect(error?.code == .wrongState && error?.advice?.contains("QueueOptions.presignedForm") == true)
         #expect(try await queue.upload(id)?.url == url)
     }
 
@@ -187,7 +187,7 @@ import Testing
                 throw ProgramFailure("It does not wait.")
             }
             // What the store said, and not that the form has expired in the future.
-            #expect(failure.code == .refused && failure.response?.status == 403 && !failure.mayHaveArrived)
+            #expect(failure.code == .refused && failure.response?.status == 403 && !failure.delivery.mayHaveArrived)
             #expect(
                 failure.message.contains("403") && failure.message.contains("There is no new form yet: Trouble()"),
                 "\(failure.message)")
@@ -251,7 +251,7 @@ import Testing
                 if case .retrying(_, let latest) = upload.state { failure = latest }
                 if upload.state.isEnded || failure != nil { break }
             }
-            #expect(failure?.code == .formExpired && failure?.mayHaveArrived == false)
+            #expect(failure?.code == .formExpired && failure?.delivery.mayHaveArrived == false)
             let message = failure?.message ?? ""
             #expect(message.contains("There is no new form yet: Trouble()"), "\(message)")
             await clock.waitForSleeper()
@@ -284,7 +284,7 @@ import Testing
             conditions: UploadConditions(notBefore: clock.date.addingTimeInterval(begin)))
         try await queue.handOver()
         #expect(kept.handedOver.count == (isHandedOver ? 1 : 0))
-        #expect(kept.handedOver.allSatisfy { $0.headerFields.idempotencyKey == nil })
+        #expect(kept.handedOver.allSatisfy { $0.headerFields[.idempotencyKey] == nil })
         if case .failed(let failure) = try #require(try await queue.upload(id)).state {
             #expect(!isHandedOver && failure.code == .formExpired && failure.message.contains("would begin at"))
             #expect(failure.advice?.contains("background session") == true)

@@ -181,7 +181,7 @@ import Testing
         world.script = [fate]
         world.rest()
         guard case .failed(let failure) = world.uploads[0].state else { Issue.record("\(world.trace)"); return }
-        #expect(failure.code == .unclear && failure.mayHaveArrived)
+        #expect(failure.code == .unclear && failure.delivery.mayHaveArrived)
         #expect(world.uploads[0].possibleDelivery == 1)
     }
 

@@ -15,7 +15,7 @@ extension QueueWorld {
 
     func row(_ upload: Upload) -> UploadRow {
         var fields = HTTPFields()
-        fields.idempotencyKey = upload.key
+        fields[.idempotencyKey] = upload.key
         return UploadRow(
             upload: QueuedUpload(
                 id: upload.id, url: Self.url, method: .post, state: upload.state, parts: [], bytesSent: 0,

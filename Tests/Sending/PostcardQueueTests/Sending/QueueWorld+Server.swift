@@ -45,7 +45,7 @@ extension QueueWorld {
         let upload = uploads[index]
         let begin = max(now, isHere ? now : upload.due)
         let delivery = row.delivery(before: row.upload.attempts)
-        #expect(row.headerFields.idempotencyKey == upload.key)
+        #expect(row.headerFields[.idempotencyKey] == upload.key)
         // On disk before the attempt begins.
         #expect(upload.possibleDelivery != nil)
         #expect(
@@ -58,7 +58,7 @@ extension QueueWorld {
         var fate = nextFate()
         if isHere, !upload.isStored, delivery.mayHaveArrived, case .early = fate { fate = .accepted }
         if case .refusedToBegin = fate {
-            let failure = QueuedUpload.Failure(.postponed, "It cannot begin.", mayHaveArrived: true)
+            let failure = QueuedUpload.Failure(.postponed, "It cannot begin.", delivery: .responseLost)
             return .refused(QueueMachine.Refusal(outcome: .postponed(failure), hasBegun: odds(2)))
         }
         let length = seconds + random(0...20)

@@ -53,7 +53,7 @@ import Testing
             return
         }
         guard case .failed(let failure) = world.uploads[0].state else { Issue.record("\(world.trace)"); return }
-        #expect(failure.code == .unclear && failure.mayHaveArrived && failure.advice != nil)
+        #expect(failure.code == .unclear && failure.delivery.mayHaveArrived && failure.advice != nil)
         #expect(world.begins.count == fates.count)
         // The user says that it has not arrived. That holds for what the server then refuses.
         world.script = [.refused(503)]
@@ -95,20 +95,20 @@ import Testing
         let state = try #require(try await queue.upload(id)?.state)
         guard asks else { return #expect(state == .waiting) }
         guard case .failed(let failure) = state else { Issue.record("\(state)"); return }
-        #expect(failure.code == .unclear && failure.mayHaveArrived)
+        #expect(failure.code == .unclear && failure.delivery.mayHaveArrived)
     }
 
     @Test func `the user says that the server has it`() async throws {
         let (queue, id) = try await sending(TemporaryFolder())
         let early = await #expect(throws: UploadQueueError.self) { try await queue.confirmArrival(of: id) }
-        #expect(early?.code == .state)
+        #expect(early?.code == .wrongState)
         try await queue.store.database.write { try $0.recoverUploads(failingUnclear: Self.asking.unclearFailure) }
         try await queue.confirmArrival(of: id)
         guard case .done(let response) = try await queue.upload(id)?.state else { Issue.record("not done"); return }
         #expect(response.status == 0)
         #expect(try await queue.doneCount == 1)
         let again = await #expect(throws: UploadQueueError.self) { try await queue.confirmArrival(of: id) }
-        #expect(again?.code == .state)
+        #expect(again?.code == .wrongState)
     }
 
     // MARK: - In this process

@@ -173,7 +173,7 @@ import Testing
         guard case .failed(let failure) = try await queue.upload(id)?.state else {
             return #expect(Bool(false), "It has not failed.")
         }
-        #expect(failure.code == .pickLost && failure.advice != nil && !failure.mayHaveArrived)
+        #expect(failure.code == .pickLost && failure.advice != nil && !failure.delivery.mayHaveArrived)
         // The user has given the permission to read the library.
         let allowed = UploadQueue(directory: directory, finding: Library([record: Item(bytes: Self.photo("1"))]))
         if hasFinder { try await allowed.retry(id) } else { try await allowed.retryAll() }
@@ -207,7 +207,9 @@ import Testing
         #expect(copies.withLock(\.self) == tries ?? 12)
         let state = try #require(try await queue.upload(id)?.state)
         #expect(state.name == (tries == nil ? "importing" : "failed"))
-        if case .failed(let failure) = state { #expect(failure.code == .notImported && !failure.mayHaveArrived) }
+        if case .failed(let failure) = state {
+            #expect(failure.code == .notImported && !failure.delivery.mayHaveArrived)
+        }
     }
 
     @Test func `a form that the queue could not remove is not reported as refused`() async throws {

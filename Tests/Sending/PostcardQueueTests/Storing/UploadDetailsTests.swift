@@ -180,7 +180,7 @@ import Testing
         #expect(try await queue.upload(id)?.state.isDone == true)
         // It is done now.
         let error = await #expect(throws: UploadQueueError.self) { try await queue.retry(id, to: Self.address()) }
-        #expect(error?.code == .state)
+        #expect(error?.code == .wrongState)
         await queue.disconnect()
     }
 
