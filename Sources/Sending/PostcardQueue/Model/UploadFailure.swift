@@ -27,9 +27,8 @@ extension QueuedUpload {
         /// Whether the form may have arrived, in this attempt or an earlier one.
         public let delivery: UploadError.Delivery
 
-        /// Makes a failure, for previews and tests.
-        ///
-        /// - Parameter delivery: Defaults to `refused` with a response, and to `neverArrived` without one.
+        /// Makes a failure, for previews and tests. Its delivery defaults to `refused` with a response, and to
+        /// `neverArrived` without one.
         public init(
             _ code: UploadError.Code, _ message: String, advice: String? = nil, response: Response? = nil,
             delivery: UploadError.Delivery? = nil

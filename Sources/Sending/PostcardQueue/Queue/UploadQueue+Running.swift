@@ -14,10 +14,10 @@ extension UploadQueue {
     ///
     /// - Parameter endsWhenEmpty: Whether to return when no upload is left that can be sent. Defaults to `false`.
     /// - Throws: ``UploadQueueError`` if the queue cannot be opened or the database fails. Its code is
-    ///   ``UploadQueueError/Code/sessionInUse`` or ``UploadQueueError/Code/session`` if the system does not accept the
-    ///   session's uploads. Its code is ``UploadQueueError/Code/inUse`` if this process makes another queue with the
-    ///   session, or if another process sends the uploads of a queue without a session. `CancellationError` if the task
-    ///   is cancelled.
+    ///   ``UploadQueueError/Code/sessionInUse`` or ``UploadQueueError/Code/sessionUnavailable`` if the system does not
+    ///   accept the session's uploads. Its code is ``UploadQueueError/Code/inUse`` if this process makes another queue
+    ///   with the session, or if another process sends the uploads of a queue without a session. `CancellationError` if
+    ///   the task is cancelled.
     @concurrent
     public func run(endsWhenEmpty: Bool = false) async throws {
         guard let sender else {
@@ -76,9 +76,9 @@ extension UploadQueue {
     /// - Throws: ``UploadQueueError`` if the queue cannot be opened or the database fails, and with these codes:
     ///   ``UploadQueueError/Code/suspended`` if the system is about to suspend the app,
     ///   ``UploadQueueError/Code/sessionInUse`` if another process uses the session, and
-    ///   ``UploadQueueError/Code/session`` if the system does not accept its uploads for another reason. The uploads
-    ///   then wait until the app or an extension hands them over again. `CancellationError` if this process makes
-    ///   another queue with the session.
+    ///   ``UploadQueueError/Code/sessionUnavailable`` if the system does not accept its uploads for another reason. The
+    ///   uploads then wait until the app or an extension hands them over again. `CancellationError` if this process
+    ///   makes another queue with the session.
     public func handOver() async throws {
         try await sender?.handOver()
     }
