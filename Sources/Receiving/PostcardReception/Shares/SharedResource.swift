@@ -25,12 +25,9 @@ package enum SharedResource: Int, CaseIterable, Sendable {
     case responseBytes
     /// Listeners of live events.
     case listeners
-    /// Files that are being screened.
     case screenings
-    /// Thumbnails that are being made.
     case thumbnails
 
-    /// The name of the resource in metrics.
     package var metricName: String {
         switch self {
         case .connections: "connections"
@@ -95,7 +92,6 @@ package struct ShareLimits: Sendable {
 extension SharedResource {
     private struct Refusal {
         let code: String
-        /// The name of the limit.
         let limit: String
         /// The name of the resource in a sentence, after a number.
         let noun: String
@@ -162,18 +158,14 @@ extension SharedResource {
     }
 
     /// Makes the refusal of a request when the resource is used up.
-    ///
-    /// - Parameter total: The total amount of the resource.
     func usedUp(total: Int) -> UploadProblem {
         let refusal = refusal
-        var problem = UploadProblem(
+        return UploadProblem(
             status: .serviceUnavailable, code: UploadProblem.Code(rawValue: refusal.code),
             detail: "All clients together may have \(total) \(refusal.noun), and there is no room for more.",
-            advice: "Send the request again in a moment.")
-        problem.limit = UploadProblem.Limit(name: refusal.limit, value: Int64(total))
-        problem.retryAfterSeconds = refusal.retryAfterSeconds
-        problem.isOfShare = true
-        return problem
+            advice: "Send the request again in a moment.",
+            limit: UploadProblem.Limit(name: refusal.limit, value: Int64(total)),
+            retryAfterSeconds: refusal.retryAfterSeconds, isOfShare: true)
     }
 
     /// Makes the refusal of a request whose address has used up its share.
@@ -181,15 +173,13 @@ extension SharedResource {
     /// - Parameter limit: The maximum amount that the address may use now.
     func shareUsedUp(limit: Int) -> UploadProblem {
         let refusal = refusal
-        var problem = UploadProblem(
+        return UploadProblem(
             status: .tooManyRequests, code: UploadProblem.Code(rawValue: refusal.code + "-of-client"),
             detail: "Your address may have \(limit) \(refusal.noun) now, and there is no room for more.",
             advice: (refusal.advice.map { $0 + " " } ?? "")
-                + "Behind a proxy, start the receiver with --trust-proxy and the proxy's address.")
-        problem.limit = UploadProblem.Limit(name: refusal.limit + "OfClient", value: Int64(limit))
-        problem.retryAfterSeconds = refusal.retryAfterSeconds
-        problem.isOfShare = true
-        return problem
+                + "Behind a proxy, start the receiver with --trust-proxy and the proxy's address.",
+            limit: UploadProblem.Limit(name: refusal.limit + "OfClient", value: Int64(limit)),
+            retryAfterSeconds: refusal.retryAfterSeconds, isOfShare: true)
     }
 }
 
