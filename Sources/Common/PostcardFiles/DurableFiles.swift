@@ -17,7 +17,6 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
         self.reason = reason
     }
 
-    /// Whether the disk is full.
     package var isFull: Bool { errno == .noSpace || errno == .diskQuotaExceeded }
 
     /// Whether something else was found in place of a file or directory, such as a link or a named pipe.
@@ -143,9 +142,7 @@ package final class DurableFile: Sendable {
     private let path: FilePath
     package let descriptor: FileDescriptor
 
-    /// Makes a file that only its owner can read.
-    ///
-    /// - Throws: ``FileError``, also if a file with the name exists.
+    /// Makes a file that only its owner can read. Throws ``FileError``, also if a file with the name exists.
     package convenience init(_ path: FilePath) throws(FileError) {
         do {
             let descriptor = try FileDescriptor.open(

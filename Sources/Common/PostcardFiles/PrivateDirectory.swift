@@ -71,9 +71,7 @@ package final class PrivateDirectory: Sendable {
         return try existingDirectory(name, allowsOtherNames: allowsOtherNames)
     }
 
-    /// Opens an existing subdirectory.
-    ///
-    /// - Throws: ``FileError``, also if the name is a link.
+    /// Opens an existing subdirectory. Throws ``FileError``, also if the name is a link.
     package func existingDirectory(
         _ name: FilePath.Component, allowsOtherNames: Bool = false
     ) throws(FileError) -> PrivateDirectory {
@@ -90,9 +88,7 @@ package final class PrivateDirectory: Sendable {
         try checked(try open(name, O_RDONLY | O_NONBLOCK, action: "open"), name)
     }
 
-    /// Makes a file that only its owner can read.
-    ///
-    /// - Throws: ``FileError``, also if a file with the name exists.
+    /// Makes a file that only its owner can read. Throws ``FileError``, also if a file with the name exists.
     package func create(_ name: FilePath.Component) throws(FileError) -> DurableFile {
         DurableFile(
             try open(name, O_WRONLY | O_CREAT | O_EXCL, action: "create"), path.appending(name))
@@ -242,9 +238,7 @@ package final class PrivateDirectory: Sendable {
         try DurableFiles.synchronize(descriptor, path)
     }
 
-    /// Locks a file in the directory.
-    ///
-    /// - Throws: ``FileError`` with the errno `wouldBlock` if the file is already locked.
+    /// Locks a file in the directory. Throws ``FileError`` with the errno `wouldBlock` if the file is already locked.
     package func lock(_ name: FilePath.Component) throws(FileError) -> FileLock {
         try FileLock(try openOrCreate(name), path.appending(name))
     }

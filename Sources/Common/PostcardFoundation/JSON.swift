@@ -35,8 +35,6 @@ package enum JSON: Sendable, Hashable {
     package static let maximumDepth = 512
 
     /// Reads a JSON text, which may begin with a byte order mark.
-    ///
-    /// - Throws: ``Malformed``.
     package init(_ text: some Collection<UInt8>, maximumDepth: Int = JSON.maximumDepth) throws(Malformed) {
         var reader = JSONReader(bytes: ContiguousArray(text), maximumDepth: maximumDepth)
         self = try reader.readText()

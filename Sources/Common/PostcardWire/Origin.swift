@@ -1,7 +1,6 @@
 package import HTTPTypes
 package import PostcardFoundation
 
-/// The port of an address.
 package enum Port {
     /// The ports that a server can have. Port 0, which lets the system choose, is not among them.
     package static let valid = 1...65535
@@ -19,7 +18,6 @@ package enum Port {
 }
 
 extension URL {
-    /// The port of the URL, or the default port of its scheme.
     package var portOrDefault: Int { port ?? Port.ofScheme(scheme) }
 
     /// Whether the port is valid or missing.

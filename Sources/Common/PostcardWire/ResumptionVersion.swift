@@ -21,7 +21,6 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
     /// The newest version, which has no number, like the future standard.
     case newest
 
-    /// The newest version that has a number.
     package static let latestNumbered = ResumptionVersion.interop9
 
     /// The number in `Upload-Draft-Interop-Version`; `nil` if the version has none.
@@ -49,7 +48,6 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
         self = version
     }
 
-    /// Whether messages of this version follow a rule.
     package func has(_ rule: ResumptionRule) -> Bool { self >= rule.first }
 }
 
@@ -194,7 +192,6 @@ extension HTTPFields {
         self[.incremental] = version.has(.incremental) ? StructuredField.text(true) : nil
     }
 
-    /// Adds the field with the version's number, if there is one.
     package mutating func setResumptionVersion(_ version: ResumptionVersion) {
         self[.uploadDraftInteropVersion] = version.interopNumber.map(StructuredField.text)
     }

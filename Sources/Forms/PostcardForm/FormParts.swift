@@ -244,9 +244,7 @@ package struct CheckedFormParser: Sendable {
     private var parser: FormParser
     private var rules: FormRuleChecker?
 
-    /// Makes a parser for the body of a request.
-    ///
-    /// - Throws: ``FormProblem`` if the Content-Type is not that of a form.
+    /// Makes a parser for the body of a request. Throws ``FormProblem`` if the Content-Type is not that of a form.
     package init(contentType: String, limits: FormLimits, rules: FormRules? = nil) throws(FormProblem) {
         self.init(try FormParser(contentType: contentType, limits: limits), rules: rules)
     }
@@ -268,9 +266,7 @@ package struct CheckedFormParser: Sendable {
         return event
     }
 
-    /// Ends the body.
-    ///
-    /// - Throws: ``FormProblem`` if the body is incomplete, or a part is missing.
+    /// Ends the body. Throws ``FormProblem`` if the body is incomplete, or a part is missing.
     package mutating func finish() throws(FormProblem) {
         try parser.finish()
         try rules?.formEnded(at: parser.offset)

@@ -9,7 +9,6 @@ package struct ConformanceSuite: Sendable {
     package let server: ServerAddress
     /// The content that the checks upload. Defaults to a form.
     package var content = ContentSource.form
-    /// The settings for the requests of the checks.
     package var settings = CheckSettings()
 
     package init(server: ServerAddress) {
@@ -89,9 +88,7 @@ private struct ServerProbe {
         self.suite = suite
     }
 
-    /// Makes the requests before all checks.
-    ///
-    /// - Throws: `ConnectionFailure` if the server does not respond.
+    /// Makes the requests before all checks. Throws `ConnectionFailure` if the server does not respond.
     mutating func run() async throws {
         try await makeContents()
         try await learn { session in
@@ -149,7 +146,6 @@ private struct ServerProbe {
     }
 }
 
-/// The result of a check.
 package struct ConformanceResult: Sendable {
     package let check: ConformanceCheck
     package let outcome: CheckOutcome
@@ -181,7 +177,6 @@ package struct ConformanceReport: Sendable {
         self.results = results
     }
 
-    /// The number of checks with an outcome.
     package func count(of outcome: CheckOutcome) -> Int {
         results.count { $0.outcome == outcome }
     }

@@ -17,7 +17,6 @@ package struct Demonstration {
     package let directory: String
     /// Called with each line of the result.
     package let report: (String) throws -> Void
-    /// The transport that sends the form.
     package let transport: any UploadTransport
     /// Called with the progress of the upload; `nil` to show no progress.
     package var progress: (@Sendable (UploadProgress) -> Void)?
@@ -87,7 +86,6 @@ package struct Demonstration {
         try compare(try UploadRecord(json: response.body), with: pictures)
     }
 
-    /// Compares the stored files with the pictures.
     private func compare(_ record: UploadRecord, with pictures: [URL]) throws {
         for field in record.fields { try report("\(field.name): \(field.value)") }
         guard record.files.count == pictures.count else {

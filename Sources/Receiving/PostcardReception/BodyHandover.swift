@@ -85,9 +85,7 @@ final class BodyHandover: Sendable {
         return count == 0 ? UploadProblem.bodyNotPassed(of: announced) : RequestInterruption.endedEarly
     }
 
-    /// Waits until the form needs bytes.
-    ///
-    /// - Returns: `false` if the form needs no more bytes.
+    /// Waits until the form needs bytes. Returns `false` if the form needs no more bytes.
     private func isWanted() async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in

@@ -82,9 +82,7 @@ package struct ArrivingPicture: Sendable {
         }
     }
 
-    /// Whether the received bytes end before the picture does.
-    ///
-    /// - Parameter size: The number of received bytes.
+    /// Whether the received bytes end before the picture does. `size` is the number of received bytes.
     package func isCut(at size: Int64) -> Bool {
         // Some programs leave out the padding byte.
         if let end { return size < end && !(size == unpaddedEnd && size + 1 == end) }

@@ -40,9 +40,7 @@ package enum PictureContainer: Sendable {
         }
     }
 
-    /// The offset of the first piece.
-    ///
-    /// - Parameter start: The first ``signatureBytes`` of the file.
+    /// The offset of the first piece of a file that begins with these ``signatureBytes``.
     package func firstOffset(_ start: ArraySlice<UInt8>) -> Int64 {
         switch self {
         case .jpeg: 2

@@ -16,7 +16,6 @@ extension MetadataScan {
         /// The ranges of the boxes with pixels, sound, and metadata of pictures.
         var data: [Range<Int64>] = []
         var hasFragments = false
-        /// The directories of the items of pictures.
         var itemDirectories: [Box] = []
         /// The ranges of track data to remove.
         var chunks: [(range: Range<Int64>, removed: RemovedContent)] = []
@@ -302,6 +301,5 @@ extension MetadataScan {
 }
 
 extension Range<Int64> {
-    /// Whether this range contains another range.
     func contains(_ other: Range<Int64>) -> Bool { lowerBound <= other.lowerBound && other.upperBound <= upperBound }
 }

@@ -12,7 +12,6 @@ extension MetadataScan {
         case exif
     }
 
-    /// The kind of content in a directory.
     private enum TIFFDirectory {
         /// A page of the file. Its directory refers to the directory of the next page.
         case page

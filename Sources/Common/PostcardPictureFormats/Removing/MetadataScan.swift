@@ -1,6 +1,5 @@
 /// Reads a file's structure, and collects the bytes to overwrite. Each container has its own extension.
 package struct MetadataScan {
-    /// The content to remove from a file.
     package enum Removal: String, Sendable, Hashable, Codable {
         case location, everything
     }

@@ -17,7 +17,6 @@ package struct PictureEdits: Sendable, Hashable {
     /// Whether the file is a picture that also contains a video.
     package private(set) var hasVideo = false
 
-    /// Makes edits that overwrite nothing.
     package init() {}
 
     /// Sorts edits, and joins those that write only zeros.
@@ -40,7 +39,6 @@ package struct PictureEdits: Sendable, Hashable {
         }
     }
 
-    /// Whether there are no edits.
     package var isEmpty: Bool { edits.isEmpty }
 
     /// The ranges of bytes to overwrite, counted from the start of the file.
@@ -74,7 +72,6 @@ package struct PictureEdits: Sendable, Hashable {
     }
 }
 
-/// The kinds of content removed from a file.
 package struct RemovedContent: OptionSet, Sendable, Hashable {
     package let rawValue: UInt16
 

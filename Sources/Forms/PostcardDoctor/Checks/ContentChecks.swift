@@ -275,7 +275,6 @@ struct PartContent: Sendable {
         tail.removeFirst(max(tail.count - Self.tailBytes, 0))
     }
 
-    /// Whether ``start`` has the whole content.
     var isWhole: Bool { size == Int64(start.count) }
 
     /// The whole content as text, if it is short and in UTF-8.

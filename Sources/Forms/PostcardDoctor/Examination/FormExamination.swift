@@ -207,8 +207,6 @@ public struct FormExamination: Sendable {
     }
 
     /// Ends an examination without a body, and explains only the head.
-    ///
-    /// - Parameter message: The message about the missing body.
     mutating func finish(withoutBody message: String) -> Explanation {
         add(Finding(.bodyNotRecorded, at: 0, message))
         noteHead()

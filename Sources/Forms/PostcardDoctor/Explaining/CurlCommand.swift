@@ -15,19 +15,15 @@ import PostcardFoundation
 package struct CurlCommand: Sendable {
     /// The URL of the request, with scheme and host.
     package var url: String
-    /// The method of the request.
     package var method: String
     /// The header fields to send, except those that curl sets itself: Host, lengths, codings, Connection, Expect.
     package var fields: [(name: String, value: String)] = []
     /// The names of header fields with unknown or secret values. Shell variables provide the values: `$AUTHORIZATION`
     /// for `Authorization`.
     package var secretFields: [String] = []
-    /// The body of the request.
     package var content = Content.none
 
-    /// The body of a request.
     package enum Content: Sendable {
-        /// No body.
         case none
         /// These exact bytes. They become part of the command line, so they should be few.
         case bytes([UInt8])
@@ -37,7 +33,6 @@ package struct CurlCommand: Sendable {
         case unknown
     }
 
-    /// A part of a form.
     package enum Part: Sendable {
         /// A text field. If `value` is `nil`, curl reads the unknown value from a file with the field's name.
         case text(name: String, value: String?, contentType: String?)

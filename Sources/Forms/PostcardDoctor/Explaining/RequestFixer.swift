@@ -212,9 +212,7 @@ package struct RequestSplitter: Sendable {
     private let head: RequestHead?
     private var state: State
 
-    /// Makes a splitter for an input that was explained.
-    ///
-    /// - Parameter explanation: The explanation of the same input.
+    /// Makes a splitter for an input with this explanation.
     package init(_ explanation: Explanation) {
         head = explanation.head
         state = head == nil ? .body : .head([])

@@ -16,9 +16,7 @@ struct FindingList: Sendable {
     static let maximumRoots = 1000
     static let maximumEdits = 100_000
 
-    /// Adds a finding.
-    ///
-    /// - Parameter cause: The code of the finding's root cause, if any.
+    /// Adds a finding. `cause` is the code of the finding's root cause, if any.
     mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         if let edits = finding.edits {
             if found.count + edits.count <= Self.maximumEdits {
@@ -137,7 +135,6 @@ extension Finding {
         }
     }
 
-    /// Removes the consequences that a closure chooses.
     mutating func removeConsequences(where isRemoved: (Finding) -> Bool) {
         let all = consequences + unkept
         self = alone

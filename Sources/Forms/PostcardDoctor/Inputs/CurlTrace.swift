@@ -1,5 +1,3 @@
-import PostcardForm
-
 /// Reads the output of `curl --trace` and `curl --trace-ascii`, in chunks of any size, and returns the bytes of one
 /// recorded request.
 ///
@@ -82,7 +80,6 @@ struct CurlTrace: Sendable {
         }
     }
 
-    /// Ends the trace.
     mutating func finish(into output: inout [UInt8]) {
         if !line.isEmpty { endLine(into: &output) }
         endBlock(into: &output)

@@ -5,9 +5,7 @@ import PostcardForm
 struct HTTPArchive {
     let entries: [Entry]
 
-    /// Parses a HAR file.
-    ///
-    /// - Throws: ``InputError`` if the bytes are not a HAR.
+    /// Parses a HAR file. Throws ``InputError`` if the bytes are not a HAR.
     init(_ bytes: [UInt8]) throws(InputError) {
         let json: JSON
         do {
@@ -127,9 +125,7 @@ private struct Element {
         let description: String
     }
 
-    /// The value of the named member.
-    ///
-    /// - Throws: ``Mismatch`` if there is no such member.
+    /// The value of the named member. Throws ``Mismatch`` if there is no such member.
     func member(_ name: StaticString) throws(Mismatch) -> Element {
         guard let member = try optional(name) else { throw Mismatch(description: "It has no \"\(name)\".") }
         return member

@@ -1,5 +1,4 @@
 import PostcardForm
-import PostcardFoundation
 
 /// Reads a recorded request in any known format, chunk by chunk, and explains it.
 ///

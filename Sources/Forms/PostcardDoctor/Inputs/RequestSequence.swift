@@ -1,4 +1,3 @@
-import PostcardForm
 import PostcardFoundation
 
 /// Reads raw requests that follow each other, in chunks of any size, and returns the bytes of one request.
@@ -49,7 +48,6 @@ struct RequestSequence: Sendable {
         while position < chunk.byteCount { position += step(chunk.extracting(position...), handOn) }
     }
 
-    /// Ends the input.
     mutating func finish(handOn: (RawSpan) -> Void) {
         switch state {
         case .head(let bytes):

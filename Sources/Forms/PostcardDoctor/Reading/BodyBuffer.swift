@@ -1,5 +1,3 @@
-import PostcardForm
-
 /// A section of a body while it is read, with a few earlier bytes.
 ///
 /// Indices are indices of ``bytes``. Offsets count from the start of the body.
@@ -66,7 +64,6 @@ struct BodyBuffer: Sendable {
         }
     }
 
-    /// The line break directly before an index.
     func lineBreak(before index: Int) -> LineBreak? {
         switch self[index - 1] {
         case .lineFeed?: self[index - 2] == .carriageReturn ? .crlf : .lf

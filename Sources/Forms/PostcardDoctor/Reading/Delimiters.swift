@@ -8,7 +8,6 @@ struct DelimiterFormat: Sendable {
     let dashes: Int
     /// The line break of delimiters and headers, taken from the first such line.
     let lineBreak: LineBreak
-    /// Searches for possible delimiters.
     let search: ByteSearch
     /// Searches for lines that may have been meant as delimiters.
     let hiddenParts: HiddenParts
@@ -136,7 +135,6 @@ enum DelimiterLine {
     case delimiter(Delimiter)
 
     struct Delimiter {
-        /// The index at which the content before the delimiter ends.
         let contentEnd: Int
         /// The index after the delimiter's line: the start of the next header, or of the bytes after the form.
         let next: Int

@@ -1,11 +1,9 @@
 import PostcardForm
-import PostcardFoundation
 
 /// The lines of a part's header in the body, with line breaks of any kind.
 struct HeaderLines {
     /// The ranges of the lines in the buffer, without their line breaks.
     private(set) var lines: [Range<Int>] = []
-    /// The index at which the content begins.
     private(set) var contentStart = 0
     private(set) var end = End.blankLine
     /// Whether the blank line has another kind of line break than all other lines.

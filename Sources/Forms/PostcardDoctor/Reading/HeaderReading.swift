@@ -9,7 +9,6 @@ struct HeaderReading {
     let fields: [(name: String, value: String)]
     private(set) var findings: [Finding] = []
 
-    /// The offset of the header in the body.
     let offset: Int64
     let contentTypeField: Located?
     let nameValue: Located?

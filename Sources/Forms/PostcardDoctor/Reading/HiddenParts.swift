@@ -1,5 +1,3 @@
-import PostcardForm
-
 /// Finds lines that resemble a delimiter or begin a part's header, in bytes where receivers read no part.
 ///
 /// The sender probably meant a delimiter, but wrote a wrong number of dashes or blanks, or made another mistake.
@@ -35,9 +33,7 @@ struct HiddenParts: Sendable {
         }
     }
 
-    /// Prepares a search in a form.
-    ///
-    /// - Parameter lineBreak: The line break of the form, in addition to CRLF.
+    /// Prepares a search in a form. `lineBreak` is the line break of the form, in addition to CRLF.
     init(boundary: [UInt8], delimiter: [UInt8], lineBreak: LineBreak) {
         self.lineBreak = lineBreak
         core = Array(Self.core(of: boundary[...]))

@@ -32,7 +32,6 @@ enum FieldName {
         return !isOpen
     }
 
-    /// The name that consists of the given keys.
     static func name(of keys: some Sequence<String>) -> String {
         keys.reduce(into: "") { name, key in name = nested(key, in: name) }
     }

@@ -15,13 +15,11 @@ struct FieldTree {
     enum Place: Hashable {
         /// A place in the tree without a field.
         case absent
-        /// The node with this index.
         case node(Int)
         /// The part with this index, as an element of a list.
         case part(Int)
     }
 
-    /// The content of a place in the tree.
     enum Shape {
         case absent
         /// The indices of the parts: one part, or several parts with the same name.

@@ -20,9 +20,7 @@ struct FieldWriter {
         }
     }
 
-    /// Writes a value as one part, or as several parts with nested names.
-    ///
-    /// - Parameter depth: The number of keys in the name.
+    /// Writes a value as one part, or as several parts with nested names. `depth` is the number of keys in the name.
     private mutating func write(_ value: EncodedValue, named name: String, depth: Int) throws(FormEncodingError) {
         if depth > options.maximumDepth { throw .tooDeep(at: path, maximum: options.maximumDepth) }
         let count = form.parts.count
@@ -64,7 +62,6 @@ struct FieldWriter {
 }
 
 extension EncodedValue {
-    /// Whether the value is sent as one part.
     fileprivate var isSingle: Bool {
         switch content {
         case .text, .file: true

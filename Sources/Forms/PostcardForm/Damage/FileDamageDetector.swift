@@ -73,9 +73,7 @@ package struct FileDamageDetector: Sendable {
     /// Whether the first bytes are those of a format.
     private func begins(as format: FileFormat) -> Bool { FileFormat(firstBytes: start.bytes) == format }
 
-    /// The damage to the bytes; `nil` if there is no sign of damage.
-    ///
-    /// - Parameter isWhole: Whether no bytes follow.
+    /// The damage to the bytes; `nil` if there is no sign of damage. `isWhole` says whether no bytes follow.
     package func damage(isWhole: Bool) -> FileDamage? {
         if let damage = start.damage { return damage }
         guard let format else { return nil }

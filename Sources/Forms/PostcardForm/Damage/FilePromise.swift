@@ -59,7 +59,6 @@ enum FilePromise: Sendable, Equatable {
     ]
 }
 
-/// The formats of files that are not text.
 enum FileFormat: Sendable, Equatable {
     case jpeg, png, gif, webP
     /// HEIC, AVIF, MP4 and QuickTime.
@@ -67,7 +66,6 @@ enum FileFormat: Sendable, Equatable {
     /// ZIP, and formats that contain a ZIP archive.
     case zip
     case pdf
-    /// Another binary format.
     case other
 
     /// The format of a media type. `nil` if the type may be that of a text.

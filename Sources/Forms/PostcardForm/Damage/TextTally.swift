@@ -78,9 +78,7 @@ struct LineBreakTally: Sendable {
     /// Whether all control bytes occurred, which excludes a repeated pattern.
     var isVaried: Bool { kinds == .max }
 
-    /// Counts the line breaks in the next bytes.
-    ///
-    /// - Parameter isData: Whether the bytes are compressed data.
+    /// Counts the line breaks in the next bytes. `isData` says whether the bytes are compressed data.
     mutating func read(_ bytes: UnsafeRawBufferPointer, isData: Bool) {
         var index = 0
         while index < bytes.count, loneLineFeeds == 0 || carriageReturns == 0 || pairs == 0 {

@@ -7,9 +7,7 @@ package struct ContentDisposition {
     let filename: String?
     private(set) var warnings: [FormProblem] = []
 
-    /// Reads the field of a part.
-    ///
-    /// - Parameter fieldName: The name of the outer part, if this part is in a `multipart/mixed`.
+    /// Reads the field of a part. `fieldName` is the name of the outer part, if this part is in a `multipart/mixed`.
     init(
         _ field: HeaderField, in header: Span<UInt8>, headerOffset: Int64, partIndex: Int, fieldName: String?
     ) throws(FormProblem) {
@@ -182,7 +180,6 @@ private struct NameDecoder {
                 "The parameter \(header.repairedText(in: parameter.name).lowercased()) was ignored."))
     }
 
-    /// Adds a warning about an unescaped backslash at the end of a value.
     @inline(never)
     mutating func warn(ofBackslashAtEndOf parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
         let name = header.repairedText(in: parameter.name).lowercased()

@@ -226,7 +226,6 @@ private struct AllowedValues: Sendable {
     var isComplete: Bool { !left.isEmpty && values[left.lowerBound].count == position }
 }
 
-/// Checks a file against its rule.
 struct FileCheck: Sendable {
     private let rule: FormRules.File?
     private let header: PartHeader

@@ -97,9 +97,7 @@ final class CheckSession {
         }
     }
 
-    /// Makes a request that prepares for others.
-    ///
-    /// - Throws: `CheckInterruption` if the request does not succeed.
+    /// Makes a request that prepares for others. Throws `CheckInterruption` if the request does not succeed.
     @discardableResult
     func succeed(_ step: Step) async throws -> Exchange {
         let exchange = try await perform(step)

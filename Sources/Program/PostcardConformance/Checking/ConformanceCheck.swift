@@ -15,7 +15,6 @@ package enum RequirementLevel: String, Sendable, Hashable, CaseIterable {
     package var isAbsolute: Bool { self == .must || self == .mustNot }
 }
 
-/// The outcome of a check.
 package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
     case ok
     case violated
@@ -35,7 +34,6 @@ package struct ConformanceCheck: Sendable {
     package let level: RequirementLevel
     /// The draft's words, without references. An ellipsis stands for omitted words.
     package let sentence: String
-    /// The kind of content to upload.
     let content: UploadContent.Kind
     let run: @Sendable (CheckSession) async throws -> CheckFinding
 
@@ -133,7 +131,6 @@ extension ConformanceCheck {
     ]
 }
 
-/// The settings for the requests of the checks.
 package struct CheckSettings: Sendable {
     /// Additional header fields of every request, such as `Authorization`.
     package var headerFields = HTTPFields()

@@ -129,7 +129,6 @@ struct Step: Sendable {
     /// A copy of the request for checks that need a 104 with the upload resource.
     var announced: Step { changed { $0.needsInterim = true } }
 
-    /// Adds expectations of the responses.
     func expecting(_ expectations: Expectation...) -> Step { changed { $0.expectations = expectations } }
 
     func paused(at position: Extent = .half) -> Step { changed { $0.delivery = .paused(at: position) } }

@@ -71,7 +71,6 @@ struct RawValue: ExpressibleByArgument, Hashable {
 /// - For `send` and `queue add`, a `--config` file is replaced by its lines. Options that only curl has are left out or
 ///   refused, on the command line and in the file.
 enum CommandLineArguments {
-    /// The short options that have a value.
     private static let short: Set<String> = ["-F", "-X", "-H", "-u", "-x", "-K", "-m"]
     /// Options whose values may begin with a dash, with the long option for the argument parser.
     private static let dashed = [

@@ -32,15 +32,12 @@ enum ContentEncoding: String, CaseIterable {
     }
 }
 
-/// A sequence of chunks that encodes another sequence.
 struct EncodedChunks<Chunks: AsyncSequence & Sendable>: AsyncSequence, Sendable where Chunks.Element == Data {
     private let chunks: Chunks
     private let encoding: ContentEncoding
     private let name: String
 
-    /// Makes a sequence that encodes chunks.
-    ///
-    /// - Parameter name: The part's name, for the error's message.
+    /// Makes a sequence that encodes chunks. `name` is the part's name, for the error's message.
     init(_ chunks: Chunks, in encoding: ContentEncoding, named name: String) {
         (self.chunks, self.encoding, self.name) = (chunks, encoding, name)
     }

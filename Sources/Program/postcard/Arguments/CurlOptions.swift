@@ -2,7 +2,6 @@ import ArgumentParser
 
 /// The options of curl that postcard lacks, for the commands that replace curl.
 enum CurlOptions {
-    /// The treatment of an option.
     enum Meaning: Equatable {
         /// The option is ignored, because its effect is the default or does not concern forms.
         case ignored(hasValue: Bool)
@@ -131,7 +130,6 @@ enum CurlOptions {
 
     private static let pointless = "leave it out, because it has no meaning for a form."
 
-    /// Advice for all options with a given prefix.
     private static let prefixes: [(prefix: String, advice: String)] = [
         ("--proxy-", proxy), ("--proxy1", proxy), ("--socks", proxy), ("--ssl-", pem), ("--tlsauth", pem),
         ("--tlsuser", pem), ("--tlspass", pem), ("--doh-", pointless),

@@ -14,7 +14,6 @@ struct FormArgument {
     /// Whether the value is plain text without any syntax.
     let isLiteral: Bool
 
-    /// The content that an argument describes.
     enum Content {
         /// A part with the argument's name, or one for each file.
         case parts([Part])
@@ -159,7 +158,6 @@ struct FormArgumentScanner {
     /// Whether an attribute is next, or only blanks.
     var isAtAttribute: Bool { rest.allSatisfy(\.isBlank) || attribute(at: rest.startIndex) != nil }
 
-    /// Skips a byte if it is next, and returns whether it was.
     mutating func skip(_ byte: UInt8) -> Bool {
         guard rest.first == byte else { return false }
         rest.removeFirst()

@@ -34,9 +34,7 @@ struct FormBuilder {
 
     init() {}
 
-    /// Adds the parts that an argument describes.
-    ///
-    /// - Throws: ``CommandFailure`` if a file cannot be read.
+    /// Adds the parts that an argument describes. Throws ``CommandFailure`` if a file cannot be read.
     mutating func append(_ argument: FormArgument) throws {
         switch argument.content {
         case .parts(let parts):

@@ -57,7 +57,6 @@ struct SentFile {
         return FilePath(platformString: terminated)
     }
 
-    /// The name of the file in messages.
     var shownName: String { name.description }
 
     var isNamedInUTF8: Bool { path.text != nil }
@@ -126,7 +125,6 @@ struct ExaminedContent {
 
     var isPictureOrVideo: Bool { isPicture || type?.value.hasPrefix("video/") ?? false }
 
-    /// The edits that a policy makes in the content.
     func edits(_ policy: MetadataPolicy) throws(MetadataError) -> FileEdits {
         try policy.edits(ofLength: length, reading: read)
     }
@@ -151,7 +149,6 @@ struct TextFile {
     static let standardInput = "Standard input"
 
     let bytes: [UInt8]
-    /// The name of the file in messages.
     let name: String
 
     /// Reads a whole file or standard input.

@@ -72,7 +72,6 @@ struct TransportOptions: ParsableArguments {
         (AsyncHTTPTransport.configuration().timeout.connect?.nanoseconds ?? 0) / 1_000_000_000
     }
 
-    /// The version of HTTP.
     enum Version: String, EnumerableFlag {
         case http1
         case http2
@@ -95,7 +94,6 @@ struct TransportOptions: ParsableArguments {
     @Flag(exclusivity: .exclusive)
     var version: Version?
 
-    /// The lowest version of TLS to accept.
     enum LowestTLS: String, EnumerableFlag {
         case tls12 = "tlsv1.2"
         case tls13 = "tlsv1.3"
@@ -121,7 +119,6 @@ struct TransportOptions: ParsableArguments {
         throw ValidationError("URLSession has no \(option). Leave out --transport urlsession.")
     }
 
-    /// The given options that only AsyncHTTPClient supports.
     private var optionsOfAsyncHTTP: [String] {
         let given: [(String, Bool)] = [
             ("--cacert", cacert != nil), ("--insecure", insecure), ("--cert", cert != nil), ("--proxy", proxy != nil),

@@ -8,18 +8,14 @@ import PostcardFoundation
 struct SendReport {
     private var object: [String: Any] = [:]
 
-    /// Reports a success.
-    ///
-    /// - Parameter duration: How long the upload took.
+    /// Reports a success. The upload took `duration`.
     init(_ response: UploadResponse, after duration: Duration) {
         add(response)
         add(duration)
         object["attempts"] = response.attempts
     }
 
-    /// Reports a failure, with the response if there was one.
-    ///
-    /// - Parameter duration: How long the upload took.
+    /// Reports a failure, with the response if there was one. The upload took `duration`.
     init(_ error: any Error, after duration: Duration) {
         add(duration)
         let failure = CommandFailure(error)

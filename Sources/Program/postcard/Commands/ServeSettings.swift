@@ -14,7 +14,6 @@ struct ServeSettings {
         let name: String
         let isFlag: Bool
         let isRepeating: Bool
-        /// The flag with the opposite meaning.
         let opposite: String?
 
         /// The options that sources of lower priority can no longer set, because they exclude this option or set the
@@ -46,7 +45,6 @@ struct ServeSettings {
         let origin: String
     }
 
-    /// The command line after `serve`.
     private let commandLine: [String]
     private let settings: [Setting]
 
@@ -104,7 +102,6 @@ struct ServeSettings {
 
     // MARK: - The command line
 
-    /// All options of `serve`.
     private static func options() throws -> [Option] {
         let arguments = try DeclaredArgument.all(of: Serve.self).flatMap { argument in
             (argument.names ?? []).filter { $0.kind == "long" }.map { ($0.name, argument) }

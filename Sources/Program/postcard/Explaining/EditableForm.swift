@@ -2,7 +2,6 @@ import Foundation
 import PostcardCLibrary
 import PostcardDoctor
 import PostcardForm
-import PostcardFoundation
 import SystemPackage
 
 /// The folder that `--edit` writes: a text with a line for each part, and a file for each part that is not a short
@@ -167,9 +166,7 @@ private final class NewFolder {
     private var folders: [FilePath] = []
     private var files: [FilePath] = []
 
-    /// Prepares to make a folder, but writes nothing yet.
-    ///
-    /// - Parameter permissions: The permissions of the folder's files.
+    /// Prepares to make a folder, whose files have the permissions, but writes nothing yet.
     init(_ path: String, _ permissions: FilePermissions) {
         self.path = FilePath(path)
         self.permissions = permissions

@@ -47,7 +47,6 @@ final class ExplainedInput {
         try? spool?.close()
     }
 
-    /// Reads the whole input.
     func read(_ body: (RawSpan) throws -> Void) throws {
         try descriptor.readChunks { chunk in
             do {

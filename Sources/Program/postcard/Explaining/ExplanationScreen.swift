@@ -39,7 +39,6 @@ struct ExplanationReport: Encodable {
         try container.encode(left.map(\.code.rawValue), forKey: .left)
     }
 
-    /// The report as lines for a terminal.
     func screen(columns: Int, style: TextStyle) -> [String] {
         let columns = ExplanationScreen.columns(of: columns)
         var lines = ExplanationScreen(

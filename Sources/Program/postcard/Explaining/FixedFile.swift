@@ -11,7 +11,6 @@ struct FixedFile {
     /// and cookies.
     var permissions = FilePermissions.ownerReadWrite
 
-    /// The kind of the input.
     enum Source {
         /// A recording. The value extracts the request from it.
         case request(RequestInput)
@@ -19,7 +18,6 @@ struct FixedFile {
         case body(contentType: String)
     }
 
-    /// The result of writing the file.
     struct Outcome {
         let path: String
         let fixed: [Finding]

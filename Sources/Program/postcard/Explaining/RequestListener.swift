@@ -18,7 +18,6 @@ struct RequestListener {
     /// Whether to copy the bytes of the request for a second reading.
     let keepsRequest: Bool
 
-    /// The result of a request.
     struct Taken: Sendable {
         let explanation: Explanation
         /// A copy of the bytes of the connection; `nil` if they are not copied.

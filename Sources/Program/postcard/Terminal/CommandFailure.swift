@@ -1,6 +1,5 @@
 import ArgumentParser
 import Foundation
-import HTTPTypes
 import PostcardCLibrary
 import PostcardClient
 import PostcardForm
@@ -8,9 +7,7 @@ import PostcardPictures
 import PostcardQueue
 import PostcardReceiver
 import PostcardS3
-import PostcardServer
 import Synchronization
-import SystemPackage
 import UnixSignals
 
 /// An error that ends a command, with its message and exit status.
@@ -25,13 +22,11 @@ struct CommandFailure: Error, CustomStringConvertible {
         CommandFailure(description: "\(name) \(reason)", status: ExitStatus.unreadableInput)
     }
 
-    /// The failure of writing to standard output.
     static func output(_ errno: any Error) -> CommandFailure {
         CommandFailure(
             description: "Standard output cannot be written to: \(errno)", status: ExitStatus.unwritableOutput)
     }
 
-    /// Converts an error of any module.
     init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
@@ -97,7 +92,6 @@ enum ExitStatus {
     /// process sends from the queue.
     static let timedOut = ExitCode(75)
 
-    /// The exit status for an upload that failed.
     static func status(of error: UploadError) -> ExitCode {
         switch error.code {
         case .invalidURL: usage
@@ -109,7 +103,6 @@ enum ExitStatus {
         }
     }
 
-    /// The exit status for a form that cannot be sent.
     static func status(of error: FormError) -> ExitCode {
         switch error.code {
         case .invalidBoundary, .invalidMediaType, .invalidName, .reservedHeaderField, .boundaryInContent: usage
@@ -118,7 +111,6 @@ enum ExitStatus {
         }
     }
 
-    /// The exit status for a picture that cannot be made to fit.
     static func status(of error: PictureFitError) -> ExitCode {
         switch error.code {
         case .notWritable: unwritableOutput

@@ -8,7 +8,6 @@ enum Terminal {
     /// Whether standard error is a terminal.
     static var isInteractive: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// Whether standard output is a terminal.
     static var isOutputInteractive: Bool { isatty(STDOUT_FILENO) == 1 }
 
     /// The columns and rows of the terminal at standard error.
@@ -25,9 +24,7 @@ enum Terminal {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// Writes a result to standard output.
-    ///
-    /// - Throws: ``CommandFailure`` if standard output is closed or full.
+    /// Writes a result to standard output. Throws ``CommandFailure`` if standard output is closed or full.
     static func write(_ bytes: some Sequence<UInt8>) throws {
         do {
             try FileDescriptor.standardOutput.writeAll(bytes)
@@ -76,7 +73,6 @@ enum Terminal {
 
 /// Applies styles to text on a terminal.
 struct TextStyle {
-    /// Whether colors are used.
     let isColored: Bool
 
     /// The role of a text, which determines its style.

@@ -31,10 +31,8 @@ public struct AccessTokens: Sendable, Hashable {
         purpose == .posting ? posting : reading ?? posting
     }
 
-    /// Whether clients may post, or may read, without a token.
     var isOpen: Bool { isOpen(for: .posting) || isOpen(for: .reading) }
 
-    /// Whether requests for a purpose need no token.
     func isOpen(for purpose: Purpose) -> Bool { tokens(for: purpose).isEmpty }
 
     /// Checks the token of a request with a purpose.

@@ -103,7 +103,6 @@ final class RetentionNews: Sendable {
         var due = Due()
     }
 
-    /// The checks that are due.
     struct Due {
         /// Whether all uploads must be checked against the policy.
         var look = false

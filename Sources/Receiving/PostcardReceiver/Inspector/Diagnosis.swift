@@ -62,7 +62,6 @@ struct Diagnosis: Sendable {
         return diagnosis
     }
 
-    /// The offsets of the problems in the body.
     var offsets: [Int64] { problems.compactMap { $0.place == Finding.Place.body.rawValue ? $0.offset : nil } }
 }
 

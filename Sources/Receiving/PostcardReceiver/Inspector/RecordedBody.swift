@@ -27,7 +27,6 @@ struct RecordedBody: Sendable {
     let length: Int64
     /// Whether the body was read to its end.
     let isComplete: Bool
-    /// Whether secrets were masked.
     var hidesSecrets = false
 
     static let none = RecordedBody(pieces: [], length: 0, isComplete: false)

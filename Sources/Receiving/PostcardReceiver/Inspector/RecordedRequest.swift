@@ -5,7 +5,6 @@ import PostcardFoundation
 import PostcardReception
 import PostcardServer
 
-/// A recorded request with its outcome.
 struct RecordedRequest: Sendable {
     enum Outcome: Sendable {
         case answered(status: Int, upload: UploadID?)
@@ -112,7 +111,6 @@ extension RecordedRequest {
     }
 }
 
-/// A recorded part of a form.
 struct RecordedPart: Sendable {
     let name: String
     let filename: String?
@@ -239,7 +237,6 @@ extension Secrets {
         return (String(name), name == field.name && field.value.isEmpty ? "" : mask)
     }
 
-    /// Returns the path without the values of its parameters.
     static func hidingValues(ofPath path: String) -> String {
         var shown = String.UnicodeScalarView()
         var isHidden = false

@@ -105,14 +105,11 @@ struct RecentUploads: Sendable {
     private var ordered: [UploadID] = []
     private var known: Set<UploadID> = []
 
-    /// The maximum number of uploads in the collection.
     private static let maximum = 1000
 
     func contains(_ id: UploadID) -> Bool { known.contains(id) }
 
-    /// Adds an upload.
-    ///
-    /// - Returns: Whether the upload was new.
+    /// Adds an upload. Returns whether the upload was new.
     @discardableResult
     mutating func insert(_ id: UploadID) -> Bool {
         guard known.insert(id).inserted else { return false }

@@ -6,7 +6,6 @@ import PostcardReception
 import PostcardServer
 import Synchronization
 
-/// Records a request while it is received.
 final class RequestRecorder: FormObserver {
     private struct State {
         var body = RecordedBody.Builder()
@@ -38,13 +37,11 @@ final class RequestRecorder: FormObserver {
             FindingGroup.groups(of: warnings.map { Finding($0) }, counts: warningCounts)
         }
 
-        /// Whether an offset is, or may be, inside a secret.
         func maybeSecret(at offset: Int64) -> Bool {
             offset > readTo || secrets.contains { $0.contains(offset) || $0.upperBound == offset }
         }
     }
 
-    /// What was recorded about a request.
     struct Notes {
         var body: RecordedBody
         var parts: [RecordedPart]

@@ -10,7 +10,6 @@ import PostcardServer
 /// the value is masked. Values that grant no access stay visible, such as `Idempotency-Key`, `X-Request-Id` or
 /// `Sec-WebSocket-Key`.
 enum Secrets {
-    /// The text that replaces a secret.
     static let mask = "***"
 
     /// The most frequent harmless names. They are checked first, because splitting a name into words is slow.
@@ -311,7 +310,6 @@ extension Secrets {
 
     // MARK: - Credentials
 
-    /// Authentication schemes.
     private static let schemes: Set<String> = [
         "bearer", "basic", "digest", "negotiate", "ntlm", "dpop", "hoba", "mutual", "oauth", "gnap", "privatetoken",
         "concealed", "scram-sha-1", "scram-sha-256", "vapid", "hawk", "apikey", "api-key", "token", "signature",

@@ -38,7 +38,6 @@ struct WebPage: Sendable {
         return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: pages[language] ?? ByteBuffer()))
     }
 
-    /// Responds with a file of the page.
     static func asset(_ name: String?) throws(UploadProblem) -> Response {
         guard let name, let asset = assets[name] else { throw .pathNotFound }
         return Response(
@@ -67,7 +66,6 @@ struct WebPage: Sendable {
         "explained.js": (script, PackageResources.explained_js),
     ].mapValues { (type: $0.0, bytes: ByteBuffer(bytes: $0.1)) }
 
-    /// The texts of the page in a language, by their names.
     static func texts(in language: PageLanguage) -> [String: String] {
         let json =
             switch language {
@@ -131,7 +129,6 @@ struct WebPage: Sendable {
     }
 }
 
-/// A language of the page.
 enum PageLanguage: String, CaseIterable {
     case english = "en"
     case korean = "ko"

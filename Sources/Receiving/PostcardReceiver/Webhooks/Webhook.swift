@@ -6,14 +6,12 @@ import PostcardServer
 
 /// An endpoint that is notified of each record, with the closure that sends messages to it.
 package struct Webhook: Sendable {
-    /// A message to the endpoint of a webhook.
     package struct Message: Sendable {
         /// The names and values of the message's header fields.
         package let headers: [(String, String)]
         package let body: [UInt8]
     }
 
-    /// The URL to which messages are posted.
     package let url: String
     /// The secrets that sign messages. An endpoint accepts a signature by any of them, so that secrets can be replaced.
     package let secrets: [WebhookSecret]
@@ -71,9 +69,7 @@ package struct WebhookSecret: Sendable {
     private static let prefix = "whsec_"
     private static let lengths = 24...64
 
-    /// Reads a secret.
-    ///
-    /// - Returns: `nil` if the text is not a valid secret.
+    /// Reads a secret. Returns `nil` if the text is not a valid secret.
     package init?(_ text: String) {
         guard text.hasPrefix(Self.prefix), let bytes = Data(base64Encoded: String(text.dropFirst(Self.prefix.count))),
             Self.lengths.contains(bytes.count)

@@ -19,7 +19,6 @@ package final class UploadMeter: Sendable {
         package var refusals: [String: Int] = [:]
     }
 
-    /// The operation of a store that failed.
     package enum StoreOperation: String, Sendable {
         case store, read, delete, sweep
     }
@@ -49,7 +48,6 @@ package final class UploadMeter: Sendable {
         inProgress = Meter(label: ReceiverMetric.uploadsInProgress.rawValue, factory: factory)
     }
 
-    /// The counts so far.
     package var current: Counts { counts.withLock { $0 } }
 
     /// Counts an upload that begins. Call ``ended(bodyBytes:after:)`` afterwards, whether the upload succeeds or fails.
@@ -113,7 +111,6 @@ package final class UploadMeter: Sendable {
         counters.increment(isDelivered ? .webhooksDelivered : .webhooksFailed, [])
     }
 
-    /// Counts a failed operation of the store.
     package func storeFailed(_ operation: StoreOperation, _ error: any Error) {
         let known: [UploadStoreError.Code] = [.full, .unavailable, .damaged]
         // The store of an app may use any codes.

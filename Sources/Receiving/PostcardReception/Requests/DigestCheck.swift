@@ -47,9 +47,7 @@ struct DigestCheck {
         return announced.first { $0.digest != digest }?.name
     }
 
-    /// Compares all bytes of a form with its digests.
-    ///
-    /// - Throws: A problem if the bytes do not match a digest.
+    /// Compares all bytes of a form with its digests. Throws a problem if the bytes do not match a digest.
     func check() throws(UploadProblem) {
         if let field = mismatch { throw .digestMismatch(field.rawName, of: byteCount, at: nil) }
     }

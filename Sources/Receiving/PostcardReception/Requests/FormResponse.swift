@@ -9,7 +9,6 @@ package struct FormResponse: Sendable {
     package var headers: HTTPFields
     package var body: Body
 
-    /// The body of a response.
     package enum Body: Sendable {
         /// Bytes in memory, with the reservation of their memory.
         case bytes(ByteBuffer, ShareAccount.Hold?)

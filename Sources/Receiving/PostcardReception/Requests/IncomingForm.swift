@@ -10,7 +10,6 @@ import PostcardWire
 /// To save memory, a form is a class, and only its calls of the store are asynchronous: an asynchronous function keeps
 /// copies of its values while a sender stalls.
 final class IncomingForm {
-    /// The part that is being received.
     private enum Part {
         case none
         case field(PartHeader, value: [UInt8])

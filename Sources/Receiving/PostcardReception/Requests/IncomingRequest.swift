@@ -100,7 +100,6 @@ package protocol RequestConnection: HoldingConnection {
     /// The client whose limits the request uses; `nil` if clients cannot be distinguished.
     var peer: PeerAddress? { get }
 
-    /// The report of the request's outcome.
     var report: UploadReport { get }
 
     /// The channel to close if this client must make room for a new one; `nil` if it cannot be closed.
@@ -112,9 +111,7 @@ package protocol RequestConnection: HoldingConnection {
     /// Sends an interim response (RFC 9110 §15.2).
     func inform(_ head: HTTPResponse) async throws
 
-    /// Sends an interim response after a delay.
-    ///
-    /// - Returns: A closure that cancels the response unless it was already sent.
+    /// Sends an interim response after a delay. Returns a closure that cancels the response unless it was already sent.
     func inform(_ head: HTTPResponse, after delay: Duration) -> @Sendable () -> Void
 }
 

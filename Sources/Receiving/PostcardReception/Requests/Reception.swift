@@ -160,9 +160,7 @@ package struct Reception<Store: UploadStore>: Sendable {
     /// The maximum size of a small record, in bytes. Several thousand small records fit in memory.
     private static var smallBytes: Int { 4 << 10 }
 
-    /// The stored bytes of a record.
-    ///
-    /// - Parameter hold: Reserves the open file.
+    /// The stored bytes of a record. `hold` reserves the open file.
     func body(
         ofRecord id: UploadID, _ hold: ShareAccount.Hold, _ priority: FormResponse.Priority, logger: Logger
     ) async throws -> FormResponse.Body {

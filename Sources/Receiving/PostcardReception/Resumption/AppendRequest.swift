@@ -33,9 +33,7 @@ struct AppendRequest {
         return "To resume the form, send ?0 or ?1 in \(name)."
     }
 
-    /// Reads a request that creates an upload.
-    ///
-    /// - Returns: `nil` if the upload cannot be resumed.
+    /// Reads a request that creates an upload. Returns `nil` if the upload cannot be resumed.
     init?(creatingBy request: IncomingRequest) throws(UploadProblem) {
         let fields = request.headers
         guard let version = ResumptionVersion(of: fields) else {
@@ -54,9 +52,7 @@ struct AppendRequest {
         uploadLength = fields.uploadLength
     }
 
-    /// Reads a request that appends to an upload.
-    ///
-    /// - Parameter version: The version of the draft that the request follows.
+    /// Reads a request that appends to an upload. `version` is the version of the draft that the request follows.
     init(appendingBy request: IncomingRequest, in version: ResumptionVersion) throws(UploadProblem) {
         let fields = request.headers
         if version.has(.partialUploadType) {

@@ -74,9 +74,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         return try await store.unfinishedUpload(id)
     }
 
-    /// Creates an upload.
-    ///
-    /// - Throws: ``UploadProblem`` if a limit is reached, and the errors of the store.
+    /// Creates an upload. Throws ``UploadProblem`` if a limit is reached, and the errors of the store.
     func create(_ id: ResumptionID, of form: UnfinishedForm, for peer: PeerAddress?) async throws -> Store.Unfinished {
         try await load()
         let place = try await withRoom(for: peer) { () throws(UploadProblem) in
@@ -108,9 +106,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         table.withLock { $0.entries[upload.id]?.announced = length }
     }
 
-    /// Reserves the bytes of an upload up to an offset.
-    ///
-    /// - Throws: ``UploadProblem`` if the bytes exceed a limit.
+    /// Reserves the bytes of an upload up to an offset. Throws ``UploadProblem`` if the bytes exceed a limit.
     func grow(_ upload: Store.Unfinished, to end: Int64) async throws {
         guard let entry = table.withLock({ $0.entries[upload.id] }), end > entry.held else { return }
         try await withRoom(for: entry.peer, isOwn: true) { () throws(UploadProblem) in
@@ -207,9 +203,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         }
     }
 
-    /// Forgets uploads that another process has finished or discarded.
-    ///
-    /// - Returns: Whether any uploads were forgotten.
+    /// Forgets uploads that another process has finished or discarded. Returns whether any uploads were forgotten.
     private func forgetEndedElsewhere() async -> Bool {
         let now = ContinuousClock.now
         let uploads = table.withLock { table -> [Store.Unfinished] in

@@ -23,9 +23,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         case ofAll
     }
 
-    /// An amount that an address was granted.
     struct Grant: Hashable {
-        /// The number that identifies the item.
         let number: Int
         let amount: Int
     }
@@ -200,9 +198,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         return lastNumber
     }
 
-    /// Adds a request to the queue of its address.
-    ///
-    /// - Parameter number: The number of the item that the request waits for.
+    /// Adds a request to the queue of its address. `number` is the number of the item that the request waits for.
     mutating func wait(_ number: Int, for amounts: ClosedRange<Int>, peer: PeerAddress?, owner: Owner) {
         waiters[number] = Waiter(peer: peer, amounts: amounts, owner: owner)
         var holder = holders[peer] ?? Holder()
@@ -295,10 +291,8 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     func held(by peer: PeerAddress?) -> Int { holders[peer]?.held ?? 0 }
 
-    /// The address that uses most.
     var largestHolder: PeerAddress? { holders.max { $0.value.held < $1.value.held }?.key }
 
-    /// The number of waiting requests.
     var waitingCount: Int { waiters.count }
 
     /// Whether nothing is reserved and no request waits.

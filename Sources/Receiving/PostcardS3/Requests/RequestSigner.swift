@@ -69,9 +69,7 @@ struct RequestSigner: Sendable {
     /// The time at which a signature expires: the given time, or the end of the credentials if that is earlier.
     func end(of time: Date) -> Date { min(time, credentials.expires ?? time) }
 
-    /// Signs a POST policy.
-    ///
-    /// - Parameter policy: The policy in Base64.
+    /// Signs a POST policy. `policy` is the policy in Base64.
     func signature(ofPolicy policy: String, at date: Date) -> String {
         Self.authenticate(policy, with: key(at: SigningTime(date))).hexadecimal
     }
@@ -125,7 +123,6 @@ struct SignableRequest: Sendable {
     /// The header fields, without `Host`. All of them are signed.
     var headers: [(name: String, value: String)] = []
 
-    /// The percent-encoded path.
     var encodedPath: String { Self.encode(path, keeping: UInt8(ascii: "/")) }
 
     /// The percent-encoded parameters, without the question mark.

@@ -6,12 +6,9 @@ package import NIOCore
 package import NIOHTTP1
 import PostcardForm
 import PostcardFoundation
-import PostcardStore
 import PostcardWire
-import Synchronization
 import Tracing
 
-/// A request to a bucket.
 package struct S3Request: Sendable {
     package var method: HTTPMethod
     /// The complete key; empty for a request to the bucket itself.
@@ -41,7 +38,6 @@ package struct S3Request: Sendable {
     }
 }
 
-/// A successful response of a bucket.
 package struct S3Response: Sendable {
     package let status: HTTPResponse.Status
     package let headers: HTTPHeaders

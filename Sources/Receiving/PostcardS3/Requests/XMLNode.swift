@@ -6,7 +6,6 @@ struct XMLNode: Sendable {
     var text = ""
     var children: [XMLNode] = []
 
-    /// The text of the first child with a name.
     func text(of name: String) -> String? { children.first { $0.name == name }?.text }
 
     /// Parses the elements of a document and their text, without attributes.
@@ -83,7 +82,6 @@ private struct XMLReader {
         return true
     }
 
-    /// Skips a text if it comes next.
     @discardableResult
     private mutating func skip(_ text: String) -> Bool {
         guard rest.starts(with: text.utf8) else { return false }

@@ -215,9 +215,7 @@ struct GatheredBytes: Sendable {
     /// Notes that the bytes are being sent to the store.
     func isSending() { block?.isSending() }
 
-    /// Removes the bytes.
-    ///
-    /// - Returns: The bytes, and their block, which must be kept until the bytes are sent.
+    /// Removes the bytes. Returns the bytes, and their block, which must be kept until the bytes are sent.
     mutating func take() -> (bytes: ByteBuffer, block: MemoryBudget.Block?) {
         defer { self = GatheredBytes() }
         isSending()

@@ -216,7 +216,6 @@ struct ObjectStore: Sendable {
 
     // MARK: - Parts
 
-    /// Begins a multipart upload of an object.
     func beginParts(_ key: String, metadata: [String: String] = [:]) async throws -> String {
         var request = putting(key, ByteBuffer(), metadata)
         request.method = .POST
@@ -228,9 +227,7 @@ struct ObjectStore: Sendable {
         return id
     }
 
-    /// Writes a part of a multipart upload.
-    ///
-    /// - Returns: The ETag of the part.
+    /// Writes a part of a multipart upload. Returns the ETag of the part.
     func putPart(_ number: Int, of key: String, _ upload: String, _ body: ByteBuffer) async throws -> String {
         let response = try await connection.response(
             to: S3Request(
@@ -302,9 +299,7 @@ struct ObjectStore: Sendable {
         try await connection.signedForm(policy, at: date)
     }
 
-    /// Signs a PUT for clients.
-    ///
-    /// - Returns: A form that expires not later than the credentials.
+    /// Signs a PUT for clients. Returns a form that expires not later than the credentials.
     func signedPut(
         _ key: String, headers: [(String, String)], lifetime: Int, at date: Date
     ) async throws -> PresignedForm {
@@ -340,7 +335,6 @@ extension String {
     var unquoted: String { filter { $0 != "\"" } }
 }
 
-/// An object in a listing.
 struct ListedObject: Sendable, Hashable {
     /// The key below the bucket's prefix.
     let key: String
@@ -352,7 +346,6 @@ struct ListedObject: Sendable, Hashable {
     static let sizes: ClosedRange<Int64> = 0...(1 << 50)
 }
 
-/// A page of a listing.
 struct ObjectPage: Sendable {
     var objects: [ListedObject]
     /// Whether the listing has more objects after this page.

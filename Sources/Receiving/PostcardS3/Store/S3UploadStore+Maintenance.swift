@@ -145,9 +145,7 @@ extension S3UploadStore {
         try await removeOld()
     }
 
-    /// Finishes interrupted deletions.
-    ///
-    /// - Returns: The uploads of all records.
+    /// Finishes interrupted deletions. Returns the uploads of all records.
     private func sweepRecords(_ times: SweepTimes) async throws -> NamedUploads {
         var named = NamedUploads()
         try await objects.listAll(ObjectName.records) { page in
@@ -191,7 +189,6 @@ extension S3UploadStore {
         }
     }
 
-    /// What a listing shows about an unfinished upload.
     private struct UnfinishedSummary {
         private(set) var parts: Set<Substring> = []
         private(set) var newest = Date.distantPast

@@ -50,7 +50,6 @@ struct KeyEntry: Sendable {
 struct StoredKeys: Sendable {
     let objects: ObjectStore
 
-    /// The current state of an idempotency key.
     enum Current: Sendable {
         /// The idempotency key has no record. The next record must be stored in this generation.
         case free(generation: Int)
@@ -114,9 +113,7 @@ struct StoredKeys: Sendable {
             metadata: ["key": entry.key, "generation": String(entry.generation)], signed: seen)
     }
 
-    /// Replaces a record with an empty object, and frees its idempotency key.
-    ///
-    /// - Returns: Whether the record existed.
+    /// Replaces a record with an empty object, and frees its idempotency key. Returns whether the record existed.
     func delete(_ id: UploadID) async throws -> Bool {
         let name = ObjectName.record(id)
         guard let head = try await objects.head(name), head.size > 0 else { return false }

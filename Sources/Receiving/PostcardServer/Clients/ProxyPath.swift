@@ -37,9 +37,7 @@ struct ProxyPath {
         return way ?? own
     }
 
-    /// The last address that a trusted proxy wrote.
-    ///
-    /// - Returns: `nil` if the nearest proxy wrote no address.
+    /// The last address that a trusted proxy wrote. Returns `nil` if the nearest proxy wrote no address.
     private func lastTrue(of addresses: ForwardedAddresses) -> IPAddress? {
         var known: IPAddress?
         for address in addresses.prefix(Self.maximumProxies) {

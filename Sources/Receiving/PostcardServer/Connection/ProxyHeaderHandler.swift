@@ -42,9 +42,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
         if case .open(let client, _) = state { client } else { nil }
     }
 
-    /// The client in the PROXY header of a connection.
-    ///
-    /// - Parameter channel: The connection, or one of its streams.
+    /// The client in the PROXY header of a connection. `channel` is the connection, or one of its streams.
     static func client(of channel: any Channel) async -> IPAddress? {
         let parent = channel.parent
         let connection = parent?.parent == nil ? channel : parent ?? channel

@@ -20,7 +20,6 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
         var isOld = false
     }
 
-    /// The requests without a response, in order.
     private var awaitingResponse = CircularBuffer<Asked>()
     /// The request whose response is being written.
     private var current = Asked()

@@ -32,7 +32,6 @@ package final class UploadConnection: RequestConnection {
     /// The address of the client; `nil` if it is unknown.
     package var clientAddress: IPAddress? { client.address }
 
-    /// The report of the request's outcome.
     package let report = UploadReport()
 
     /// Temporary files, which are removed after the response was sent.

@@ -47,9 +47,7 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// Waits for memory and reserves it for a piece.
-    ///
-    /// - Returns: The reservation, and the maximum size of the piece.
+    /// Waits for memory and reserves it for a piece. Returns the reservation, and the maximum size of the piece.
     private func take(
         upTo wanted: Int, _ priority: FormResponse.Priority, _ connection: UploadConnection?
     ) async throws -> (hold: ShareAccount.Hold?, count: Int) {

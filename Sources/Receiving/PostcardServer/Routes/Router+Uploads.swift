@@ -179,7 +179,6 @@ extension Routes {
         }
     }
 
-    /// Adds the routes of unfinished uploads, which the route for forms creates.
     private mutating func addUnfinishedUploads(
         of resumption: ResumableReception<some UploadStore, some ResumableUploadStore>, below path: String,
         _ budget: ResponseBudget, _ stored: StoredFormHandler<Context>?

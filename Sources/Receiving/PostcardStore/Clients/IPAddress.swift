@@ -5,7 +5,6 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     package enum Family: Sendable {
         case v4, v6
 
-        /// The number of bits in an address of this family.
         package var width: Int { self == .v4 ? 32 : 128 }
     }
 

@@ -57,9 +57,7 @@ final class LocalFile: StoredFile {
         return buffer
     }
 
-    /// Reads the whole file. Blocks.
-    ///
-    /// - Parameter maximumBytes: The maximum size, in bytes. A larger file counts as damaged.
+    /// Reads the whole file. Blocks. `maximumBytes` is the maximum size, in bytes. A larger file counts as damaged.
     func data(maximumBytes: Int64) throws -> Data {
         guard size <= maximumBytes else {
             throw StoreDamage("The file has \(size) bytes, more than \(maximumBytes).")

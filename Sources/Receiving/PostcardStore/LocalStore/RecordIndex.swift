@@ -74,7 +74,6 @@ final class KeyIndex: Sendable {
     enum Claim {
         /// The caller must make the record. In any case, it must then call ``KeyIndex/settle(_:with:)``.
         case granted
-        /// The key already has a record.
         case taken(KeyedRecord)
     }
 
@@ -111,9 +110,7 @@ final class KeyIndex: Sendable {
         }
     }
 
-    /// Ends a claim.
-    ///
-    /// - Parameter record: The record; `nil` if the upload failed, and the claim passes to the next upload.
+    /// Ends a claim. `record` is the record; `nil` if the upload failed, and the claim passes to the next upload.
     func settle(_ key: UploadKey, with record: KeyedRecord?) {
         let (resumed, claim): ([CheckedContinuation<Claim, Never>], Claim) = entries.withLock { entries in
             guard case .claimed(var waiting)? = entries[key.digest] else { return ([], .granted) }

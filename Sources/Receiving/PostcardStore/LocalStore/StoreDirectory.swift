@@ -56,7 +56,6 @@ struct StoreDirectory: Sendable {
     /// Opening the store empties this directory. After a rename into or out of it, only the other one needs a sync.
     var incoming: FilePath { path.appending(".incoming") }
 
-    /// The directory of unfinished uploads.
     var unfinished: FilePath { path.appending(".unfinished") }
 
     /// The directory of damaged uploads, for a person to examine. They are never served or removed.
@@ -77,7 +76,6 @@ struct StoreDirectory: Sendable {
 
     private static let keyPrefix = "key-"
 
-    /// The names of the files in a record's folder.
     static func names(ofRecordIn folder: FilePath) throws(UploadStoreError) -> [String] {
         do {
             return try FileManager.default.contentsOfDirectory(atPath: folder.string)
@@ -124,9 +122,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Moves a folder to ``damaged``.
-    ///
-    /// - Returns: `false` if the folder no longer exists.
+    /// Moves a folder to ``damaged``. Returns `false` if the folder no longer exists.
     func setAside(_ folder: FilePath) throws(FileError) -> Bool {
         guard let name = folder.lastComponent else { return false }
         do throws(FileError) {
@@ -165,7 +161,6 @@ struct StoreDirectory: Sendable {
         try DurableFiles.synchronizeDirectory(path)
     }
 
-    /// Moves a folder into ``incoming``.
     func moveToIncoming(_ folder: FilePath, as name: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.move(folder, to: name)
@@ -176,9 +171,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Checks that an upload could begin.
-    ///
-    /// - Throws: ``UploadStoreError`` or `FileError` if an upload could not begin.
+    /// Checks that an upload could begin. Throws ``UploadStoreError`` or `FileError` if an upload could not begin.
     func checkReadiness() throws {
         try makeIncoming()
         try checkRoom(for: 0)

@@ -10,7 +10,6 @@ import SystemPackage
 /// so `body` is always the beginning of the form, even if the server was killed. A power cut may replace bytes that
 /// were not synced with zeros. After a power cut, only the bytes that were promised to the client therefore count.
 struct UnfinishedDirectory: Sendable {
-    /// The stored facts about an upload.
     struct Facts: Sendable, Codable {
         /// The Content-Type of the form, with its boundary.
         let contentType: String
@@ -29,7 +28,6 @@ struct UnfinishedDirectory: Sendable {
         var wantReprDigest: String?
         /// The Content-Disposition parameters that name the file, if the upload is not a form.
         var fileParameters: String?
-        /// The client that created the upload.
         var client: PeerAddress?
 
         /// Checks that the facts are valid. Other programs may have changed them.
@@ -90,7 +88,6 @@ struct UnfinishedDirectory: Sendable {
         return (facts, .unfinished(offset: size))
     }
 
-    /// Replaces the stored facts.
     func update(_ facts: Facts) throws(FileError) {
         try factsFile.replace(with: facts)
     }
@@ -169,9 +166,7 @@ final class AppendedFile: Sendable {
         try? descriptor.close()
     }
 
-    /// Appends bytes.
-    ///
-    /// - Parameter written: Called with the length of each written piece, even if a later one fails.
+    /// Appends bytes. Calls `written` with the length of each written piece, even if a later one fails.
     func append(_ bytes: RawSpan, at offset: Int64, written: (Int) -> Void) throws(FileError) {
         do {
             try bytes.withUnsafeBytes { bytes in

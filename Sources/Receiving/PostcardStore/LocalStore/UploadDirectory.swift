@@ -7,7 +7,6 @@ import SystemPackage
 
 /// The directory of an upload that is being received. Calls block, and throw `FileError` or ``UploadStoreError``.
 struct UploadDirectory: ~Copyable {
-    /// A step of writing the upload.
     enum Step {
         case beginFile
         case bytes(ByteBuffer)
@@ -20,7 +19,6 @@ struct UploadDirectory: ~Copyable {
         let sha256: String
     }
 
-    /// The current state of the directory.
     private enum Place {
         /// The directory does not exist yet.
         case nowhere
@@ -75,7 +73,6 @@ struct UploadDirectory: ~Copyable {
         if !isLast { try synchronizeFiles() }
     }
 
-    /// The maximum number of open files of a form.
     private static let maximumOpenFiles = 32
 
     private mutating func endFile() throws(FileError) {

@@ -94,7 +94,6 @@ public final class UploadLock: Sendable {
         next?.resume()
     }
 
-    /// A request that holds the lock.
     package final class Holder: Sendable {
         private enum Phase {
             case open
