@@ -62,9 +62,7 @@ package enum DurableFiles {
         #endif
     }
 
-    /// Waits until a file's bytes, or a directory's names, are on the disk.
-    ///
-    /// - Parameter path: The path of the file, for the error's message.
+    /// Waits until a file's bytes, or a directory's names, are on the disk. The path is only for the error's message.
     package static func synchronize(_ descriptor: FileDescriptor, _ path: FilePath) throws(FileError) {
         #if canImport(Darwin)
         // On Darwin, fsync leaves the bytes in the drive's cache. Some file systems lack F_FULLFSYNC.
@@ -115,11 +113,8 @@ package enum DurableFiles {
 package final class FileLock: Sendable {
     private let descriptor: FileDescriptor
 
-    /// Locks an open file, which is closed when the lock ends.
-    ///
-    /// - Parameter path: The path of the file, for the error's message.
-    /// - Throws: ``FileError`` with the errno `wouldBlock` if the file is locked through another descriptor of any
-    ///   process.
+    /// Locks an open file, which is closed when the lock ends. The path is only for the error's message. Throws
+    /// ``FileError`` with the errno `wouldBlock` if the file is locked through another descriptor of any process.
     package init(_ descriptor: FileDescriptor, _ path: FilePath) throws(FileError) {
         while flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 {
             let error = DurableFiles.lastError
@@ -186,12 +181,9 @@ package final class DurableFile: Sendable {
 }
 
 extension DurableFiles {
-    /// Opens a regular file. No link is followed for the name of the file or of its directory, so an attacker's link
-    /// cannot lead to another directory. Named pipes do not block the thread.
-    ///
-    /// - Parameter access: The access mode: reading, writing or both.
-    /// - Returns: `nil` if there is no such file or directory.
-    /// - Throws: ``FileError``, also if one of the names is a link, or the file is not regular.
+    /// Opens a regular file for reading, writing or both; `nil` if there is no such file or directory. No link is
+    /// followed for the name of the file or of its directory, so an attacker's link cannot lead to another directory:
+    /// links and files that are not regular throw a ``FileError``. Named pipes do not block the thread.
     package static func openRegularFile(
         _ path: FilePath, _ access: FileDescriptor.AccessMode
     ) throws(FileError) -> FileDescriptor? {

@@ -32,11 +32,9 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
         self = version
     }
 
-    /// The version of a request. A request without a number, or with an unknown higher number, follows ``newest``. It
-    /// gets no 104 response, because a 104 must contain the client's own number (appendix "Draft Version
-    /// Identification").
-    ///
-    /// - Returns: `nil` for a number below the first, and for a value that is not a number.
+    /// The version of a request; `nil` for a number below the first, and for a value that is not a number. A request
+    /// without a number, or with an unknown higher number, follows ``newest``. It gets no 104 response, because a 104
+    /// must contain the client's own number (appendix "Draft Version Identification").
     package init?(of fields: HTTPFields) {
         guard fields.contains(.uploadDraftInteropVersion) else {
             self = .newest

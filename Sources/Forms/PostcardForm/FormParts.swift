@@ -257,9 +257,8 @@ package struct CheckedFormParser: Sendable {
     /// The number of bytes of the body that have been read.
     package var offset: Int64 { parser.offset }
 
-    /// The next event in a chunk of the body, as ``FormParser/nextEvent(in:at:)`` returns it.
-    ///
-    /// - Throws: ``FormProblem`` if the body is malformed, exceeds a limit or breaks a rule.
+    /// The next event in a chunk of the body, as ``FormParser/nextEvent(in:at:)`` returns it. Throws ``FormProblem`` if
+    /// the body is malformed, exceeds a limit or breaks a rule.
     package mutating func nextEvent(in chunk: RawSpan, at position: inout Int) throws(FormProblem) -> FormEvent? {
         let event = try parser.nextEvent(in: chunk, at: &position)
         if let event { try rules?.check(event, in: chunk, readBy: parser) }

@@ -20,12 +20,7 @@ package struct ConformanceSuite: Sendable {
         resourceChecks + stateChecks + limitChecks + creationChecks + offsetChecks + appendChecks + appendRefusalChecks
         + cancellationChecks + concurrencyChecks + interimResponseChecks + problemChecks + accessChecks
 
-    /// Runs checks, one after the other.
-    ///
-    /// - Parameters:
-    ///   - checks: The checks. Defaults to all.
-    ///   - onResult: Called after each check.
-    /// - Throws: `ConnectionFailure` if the server does not respond at all.
+    /// Runs checks, one after the other. Throws `ConnectionFailure` if the server does not respond at all.
     package func run(
         _ checks: [ConformanceCheck] = Self.checks, onResult: (ConformanceResult) throws -> Void = { _ in }
     ) async throws -> ConformanceReport {

@@ -38,10 +38,9 @@ package struct Demonstration {
         package let description: String
     }
 
-    /// Starts the receiver, sends the pictures, and compares the received files.
-    ///
-    /// - Throws: ``Failure`` if the received files differ from the pictures, `UploadError` if the form cannot be sent,
-    ///   and `UploadStoreError` if the directory cannot be used.
+    /// Starts the receiver, sends the pictures, and compares the received files. Throws ``Failure`` if the received
+    /// files differ from the pictures, `UploadError` if the form cannot be sent, and `UploadStoreError` if the
+    /// directory cannot be used.
     package func run() async throws {
         let router = Router()
         router.addUploads(to: try LocalUploadStore(directory: FilePath(directory)))

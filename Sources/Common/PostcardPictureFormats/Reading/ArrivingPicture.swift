@@ -101,8 +101,6 @@ package struct ArrivingPicture: Sendable {
     package var endsInTrailer: Bool { if case .passing = state { isTrailer } else { false } }
 
     /// The number of bytes that a truncated picture lacks, according to its lengths; `nil` if unknown.
-    ///
-    /// - Parameter size: The number of received bytes.
     package func missing(at size: Int64) -> Int64? {
         if container == .webP { return end.map { $0 - size } }
         guard container == .boxes, case .passing(let target, _, _) = state else { return nil }

@@ -31,11 +31,8 @@ extension MetadataScan {
         return types.contains { start.dropFirst(4).starts(with: $0.utf8) }
     }
 
-    /// Finds the bytes to overwrite in a file of boxes.
-    ///
-    /// - Parameters:
-    ///   - range: The range of the file, or of the video in a picture.
-    ///   - depth: The number of pictures and videos that contain the file.
+    /// Finds the bytes to overwrite in a file of boxes, or in the video in a picture. `depth` counts the pictures and
+    /// videos that contain it.
     mutating func scanBoxFile(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
         var file = BoxFile(start: range.lowerBound)
         for box in try boxes(in: range) {

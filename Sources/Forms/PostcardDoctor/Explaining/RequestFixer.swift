@@ -218,11 +218,7 @@ package struct RequestSplitter: Sendable {
         state = head == nil ? .body : .head([])
     }
 
-    /// Reads the next bytes of the input.
-    ///
-    /// - Parameters:
-    ///   - handOnHead: Receives the whole head, once.
-    ///   - handOnBody: Receives the bytes of the body.
+    /// Reads the next bytes of the input. `handOnHead` receives the whole head, once.
     package mutating func read(
         _ chunk: RawSpan, handOnHead: ([UInt8]) throws -> Void = { _ in }, handOnBody: (RawSpan) throws -> Void
     ) rethrows {

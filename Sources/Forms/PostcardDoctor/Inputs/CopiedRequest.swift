@@ -15,9 +15,8 @@ extension HTTPArchive.Entry {
             headers: command.headers, body: command.body)
     }
 
-    /// Reads a request from a call of `fetch` whose arguments are JSON, as browsers write it.
-    ///
-    /// - Throws: ``InputError`` if the arguments are not JSON.
+    /// Reads a request from a call of `fetch` as browsers write it. Throws ``InputError`` if its arguments are not
+    /// JSON.
     init(fetchCall text: [UInt8]) throws(InputError) {
         guard let open = text.firstIndex(of: UInt8(ascii: "(")), let close = text.lastIndex(of: UInt8(ascii: ")")),
             open < close,

@@ -63,11 +63,7 @@ struct CurlTrace: Sendable {
         Title(start.prefix { $0 != UInt8(ascii: "\n") }) != nil
     }
 
-    /// Reads the next bytes of the trace.
-    ///
-    /// - Parameters:
-    ///   - chunk: Any number of bytes.
-    ///   - output: The array that receives the bytes of the request.
+    /// Reads the next bytes of the trace, and appends the bytes of the request to `output`.
     mutating func read(_ chunk: RawSpan, into output: inout [UInt8]) {
         countSteps(chunk.byteCount)
         for position in 0..<chunk.byteCount {

@@ -29,9 +29,8 @@ struct HTTPArchive {
         }
     }
 
-    /// The chosen entry and its number, from 1.
-    ///
-    /// - Throws: ``InputError`` if there is no such entry, or if `number` is `nil` and there are several uploads.
+    /// The chosen entry and its number, from 1. Throws ``InputError`` if there is no such entry, or if `number` is
+    /// `nil` and there are several uploads.
     func choose(_ number: Int?) throws(InputError) -> (number: Int, entry: Entry) {
         if let number {
             guard number > 0, number <= entries.count else { throw .noEntry(number, of: entries.count) }

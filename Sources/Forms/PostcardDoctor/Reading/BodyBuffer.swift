@@ -72,10 +72,8 @@ struct BodyBuffer: Sendable {
         }
     }
 
-    /// The end of the line at an index: its line break, or the end of the buffer. A lone CR ends a line only if the
-    /// body has no other line breaks.
-    ///
-    /// - Parameter limit: The index at which a longer line is cut.
+    /// The end of the line at an index: its line break, the end of the buffer, or the limit. A lone CR ends a line only
+    /// if the body has no other line breaks.
     func lineEnd(from index: Int, endingAtCarriageReturn: Bool = false, limit: Int = .max) -> Int {
         var end = index
         while end < min(count, limit), bytes[end] != .lineFeed {

@@ -114,9 +114,7 @@ struct HeaderLines {
         }
     }
 
-    /// Adds a finding about a line break other than CRLF.
-    ///
-    /// - Parameter isFolded: Whether the next line continues the field, so that a blank replaces the line break.
+    /// Adds a finding about a line break other than CRLF. A blank replaces the line break of a folded line.
     private mutating func note(
         _ lineBreak: LineBreak, at index: Int, _ buffer: BodyBuffer, _ partIndex: Int, isFolded: Bool = false
     ) {

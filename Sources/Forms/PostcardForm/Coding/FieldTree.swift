@@ -41,9 +41,8 @@ struct FieldTree {
     private let form: ReceivedForm
     private var nodes = [Node()]
 
-    /// Sorts the fields of a form into the tree. The work is linear in the length of their names.
-    ///
-    /// - Throws: ``FormDecodingError`` if one name, or all names together, exceed a limit.
+    /// Sorts the fields of a form into the tree. The work is linear in the length of their names. Throws
+    /// ``FormDecodingError`` if one name, or all names together, exceed a limit.
     init(_ form: ReceivedForm, maximumDepth: Int, maximumKeys: Int) throws(FormDecodingError) {
         self.form = form
         for (index, part) in form.parts.enumerated() where !part.isUnchosenFile {

@@ -24,11 +24,7 @@ package struct FileDamageDetector: Sendable {
     /// The number of first bytes that show the format.
     private static let beginningBytes = 48
 
-    /// Begins to read a file.
-    ///
-    /// - Parameters:
-    ///   - contentType: The declared media type; `nil` if there is none.
-    ///   - filename: The part's filename; `nil` if there is none.
+    /// Begins to read a file with this declared media type and filename, if the part has them.
     package init(contentType: String?, filename: String?) {
         start = DamagedStart(contentType: contentType, filename: filename)
         if start.promise == .text { state = .passing }

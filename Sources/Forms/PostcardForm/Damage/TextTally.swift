@@ -136,9 +136,7 @@ struct LineBreakTally: Sendable {
         return otherPairs >= 12 && otherPairs * 64 <= loneLineFeeds
     }
 
-    /// Whether it is plausible that this many CRs before LFs were removed.
-    ///
-    /// - Parameter lineFeeds: The number of LFs without CR in the damaged bytes.
+    /// Whether it is plausible that this many CRs were removed before LFs, of which the damaged bytes have `lineFeeds`.
     func mayLack(_ count: Int64, before lineFeeds: Int) -> Bool {
         guard pairs == 0, count <= lineFeeds else { return false }
         let count = Double(count)

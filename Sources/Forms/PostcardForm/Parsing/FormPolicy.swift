@@ -29,9 +29,7 @@ package struct FormPolicy: Sendable, Hashable {
     /// The maximum number of conditions, more than fit in the 20 KB of fields before the file that Amazon S3 accepts.
     private static let maximumConditions = 3000
 
-    /// Parses the value of the field `policy`, which is JSON in base64.
-    ///
-    /// - Throws: ``FormPolicyError`` if the value is not a policy.
+    /// Parses the value of the field `policy`, which is JSON in base64. Throws ``FormPolicyError`` for any other value.
     package init(base64 text: String) throws(FormPolicyError) {
         guard let json = Data(base64Encoded: text, options: .ignoreUnknownCharacters), !json.isEmpty else {
             throw FormPolicyError("it is not Base64")
@@ -170,11 +168,8 @@ extension FormPolicy {
         case size(Int64, minimum: Int64, maximum: Int64)
     }
 
-    /// The reasons why the store would refuse a form, in the order in which to fix them.
-    ///
-    /// - Parameters:
-    ///   - form: The form.
-    ///   - now: The current time; `nil` to ignore the expiration.
+    /// The reasons why the store would refuse a form, in the order in which to fix them. Without a time, no policy is
+    /// expired.
     package func violations(by form: Form, at now: Date?) -> [Violation] {
         var violations: [Violation] = []
         if let now, now >= expires { violations.append(.expired(at: expires)) }

@@ -240,9 +240,7 @@ final class CheckSession {
         exchange.announcementDelay = exchange.announcements.isEmpty ? nil : .now - start
     }
 
-    /// Collects responses up to the final one.
-    ///
-    /// - Parameter isEnough: Whether the responses so far are enough, even without a final one.
+    /// Collects responses up to the final one, or until they are enough without it.
     private func collect(
         into exchange: inout Exchange, from connection: ConformanceConnection, before end: ContinuousClock.Instant,
         _ isEnough: (Exchange) -> Bool

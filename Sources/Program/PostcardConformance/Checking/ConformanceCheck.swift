@@ -66,10 +66,7 @@ package struct ConformanceCheck: Sendable {
     }
 
     /// Makes a check that a server ignores invalid values of a field: the effect must be the same as without the field.
-    ///
-    /// - Parameters:
-    ///   - setUp: The requests before the request with the field.
-    ///   - step: The request, without the field.
+    /// `step` is the request without the field, after those of `setUp`.
     static func ignoring(
         _ number: Int, _ section: String, _ sentence: String, _ name: String, _ values: [String],
         setUp: [Step] = [], step: Step

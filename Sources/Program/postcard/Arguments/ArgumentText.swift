@@ -95,9 +95,7 @@ enum CommandLineArguments {
         return length
     }
 
-    /// Rewrites the arguments for the argument parser.
-    ///
-    /// - Throws: `ValidationError` if an argument that must be text is not UTF-8.
+    /// Rewrites the arguments for the parser. Throws `ValidationError` if an argument that must be text is not UTF-8.
     static func readable(_ arguments: [[UInt8]]) throws -> [String] {
         var result: [String] = []
         let isQueued = arguments.starts(with: ["queue", "add"]) { $0.elementsEqual($1.utf8) }
@@ -135,9 +133,8 @@ enum CommandLineArguments {
         return argument.count > 1 && argument[0] == .dash && argument.dropFirst().allSatisfy(\.isDigit)
     }
 
-    /// Whether an option of curl can be ignored. Its value is then removed too.
-    ///
-    /// - Throws: `ValidationError` for an option of curl that cannot be ignored, with advice on what to write instead.
+    /// Whether an option of curl can be ignored. Its value is then removed too. Otherwise throws `ValidationError`,
+    /// with advice on what to write instead.
     private static func isIgnored(
         _ argument: String, _ rest: inout ArraySlice<[UInt8]>, isQueued: Bool
     ) throws -> Bool {

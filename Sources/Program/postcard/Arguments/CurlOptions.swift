@@ -12,12 +12,8 @@ enum CurlOptions {
     /// The letters of curl's short options with a value, which may follow the letter directly.
     static let lettersWithValue = Set("AbcCdDeEFhHKmoPQrtTuUwxXyYz".utf8)
 
-    /// Looks up an option of curl.
-    ///
-    /// - Parameters:
-    ///   - name: The option, with its dashes.
-    ///   - isQueued: Whether the form is added to a queue instead of being sent.
-    /// - Returns: `nil` for an option that the command has or that curl does not have.
+    /// Looks up an option of curl, with its dashes; `nil` for one that the command has or that curl does not have.
+    /// `isQueued` says whether the form is added to a queue instead of being sent.
     static func meaning(of name: String, isQueued: Bool) -> Meaning? {
         if isQueued {
             if name == "-s" || name == "--silent" { return .ignored(hasValue: false) }

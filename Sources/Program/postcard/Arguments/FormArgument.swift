@@ -164,9 +164,7 @@ struct FormArgumentScanner {
         return true
     }
 
-    /// The next word: a word in quotes, or everything before the next attribute.
-    ///
-    /// - Parameter end: A byte that also ends the word.
+    /// The next word: a word in quotes, or everything before the next attribute or the byte `end`.
     mutating func word(before end: UInt8? = nil) -> ArgumentText {
         if end != nil { rest = rest.drop(while: \.isBlank) }
         if let quoted = quotedWord(before: end) { return quoted }
@@ -193,10 +191,8 @@ struct FormArgumentScanner {
         return rest.endIndex
     }
 
-    /// The next attribute and its value; `nil` at the end. If `isFile` is `true`, the value is the name of a file with
-    /// the actual value.
-    ///
-    /// - Parameter end: A byte that ends the attributes.
+    /// The next attribute and its value; `nil` at the end, or at the byte `end`. If `isFile` is `true`, the value is
+    /// the name of a file with the actual value.
     mutating func nextAttribute(
         before end: UInt8? = nil
     ) throws -> (Attribute, value: ArgumentText, isFile: Bool)? {

@@ -197,12 +197,8 @@ struct FormBuilder {
         return metadata == nil && content.isPictureOrVideo || fitting != nil && content.isPicture
     }
 
-    /// Sets the removed metadata, the fitting of pictures and the media type for a file.
-    ///
-    /// - Parameters:
-    ///   - examined: The content; `nil` if it cannot be read.
-    ///   - name: The name of the file in messages.
-    ///   - isFittable: Whether a smaller picture may replace the part's picture.
+    /// Sets the removed metadata, the fitting of pictures and the media type for a file. The content is `nil` if it
+    /// cannot be read. `isFittable` says whether a smaller picture may replace the part's picture.
     private func decide(
         on examined: ExaminedContent?, _ name: String, of part: inout FormPart, isFittable: Bool
     ) throws {

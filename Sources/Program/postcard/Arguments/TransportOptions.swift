@@ -129,10 +129,8 @@ struct TransportOptions: ParsableArguments {
         return given.filter(\.1).map(\.0)
     }
 
-    /// Makes the transport that the options describe.
-    ///
-    /// - Parameter url: The server's URL, which determines the proxy from the environment.
-    /// - Throws: ``CommandFailure`` if this machine lacks what the client needs, or certificates cannot be read.
+    /// Makes the transport that the options describe. The server's URL determines the proxy from the environment.
+    /// Throws ``CommandFailure`` if this machine lacks what the client needs, or certificates cannot be read.
     func make(for url: URL?) throws -> any UploadTransport {
         switch transport {
         case .asyncHTTP:
@@ -266,8 +264,6 @@ struct ProxyEnvironment {
     private let variables: [String: String]
 
     /// Reads the proxies from environment variables.
-    ///
-    /// - Parameter variables: The environment variables. Defaults to those of the process.
     init(_ variables: [String: String] = ProcessInfo.processInfo.environment) {
         self.variables = variables
     }

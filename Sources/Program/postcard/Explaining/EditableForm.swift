@@ -36,13 +36,9 @@ struct EditableForm {
         }
     }
 
-    /// Writes the folder. An existing folder must be empty.
-    ///
-    /// - Parameters:
-    ///   - explanation: The result of reading the input the first time.
-    ///   - request: Extracts the request from its recording; `nil` if the input is a body without a request.
-    ///   - read: Reads the input again.
-    /// - Throws: ``CommandFailure`` if the folder cannot be written or the input cannot be read.
+    /// Writes the folder. An existing folder must be empty. `read` reads the input once more, from whose recording
+    /// `request` extracts the request; `nil` if the input is a body alone. Throws ``CommandFailure`` if the folder
+    /// cannot be written or the input cannot be read.
     func write(
         _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
     ) throws {

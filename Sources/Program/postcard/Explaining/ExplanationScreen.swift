@@ -142,11 +142,8 @@ struct FindingLines {
     private let style: TextStyle
     private let isTitled: Bool
 
-    /// Prepares the lines for a group of findings.
-    ///
-    /// - Parameters:
-    ///   - group: Findings of one kind. The first is shown in full.
-    ///   - isTitled: Whether to show the message; `false` if the verdict already shows it.
+    /// Prepares the lines for a group of findings, of which the first is shown in full. Its message is left out if the
+    /// verdict already shows it.
     init(_ group: FindingGroup, parts: [Explanation.Part], columns: Int, style: TextStyle, isTitled: Bool = true) {
         self.group = group
         self.parts = parts

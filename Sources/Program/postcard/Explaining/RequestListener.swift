@@ -24,13 +24,9 @@ struct RequestListener {
         let copy: ConnectionCopy?
     }
 
-    /// Listens until a valid form was received.
-    ///
-    /// - Parameters:
-    ///   - isListening: Called with the address once listening has begun.
-    ///   - respond: Returns the text of the response.
-    ///   - onBroken: Called with each request that is not valid.
-    /// - Throws: `Errno` if the system does not allow listening on the address, and errors of `onBroken`.
+    /// Listens until a valid form was received. `isListening` is called with the address once listening has begun, and
+    /// `onBroken` with each request that is not valid. `respond` returns the text of a response. Throws `Errno` if the
+    /// system does not allow listening on the address, and errors of `onBroken`.
     func takeValidRequest(
         isListening: (String) -> Void, respond: @escaping @Sendable (Explanation) -> String,
         onBroken: (Taken) throws -> Void

@@ -2,11 +2,9 @@ import Foundation
 import PostcardFoundation
 
 extension RecordedBody {
-    /// Returns the body with its secrets masked. Secrets in a form are overwritten, so that all offsets stay valid.
-    ///
-    /// The search for secrets reads lines instead of a form, because most refused bodies are malformed.
-    ///
-    /// - Parameter maybeSecret: Whether an offset is, or may be, inside a part with a secret.
+    /// Returns the body with its secrets masked. Secrets in a form are overwritten, so that all offsets stay valid. The
+    /// search for secrets reads lines instead of a form, because most refused bodies are malformed. `maybeSecret` says
+    /// whether an offset is, or may be, inside a part with a secret.
     func hidingSecrets(_ maybeSecret: (Int64) -> Bool) -> RecordedBody {
         let runs = runs
         let delimiter = Self.delimiter(in: runs.first?.bytes ?? [])

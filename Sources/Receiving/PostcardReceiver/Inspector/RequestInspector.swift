@@ -34,9 +34,8 @@ final class RequestInspector: Sendable {
     /// the ends of other bodies.
     private var share: Int { options.maximumBytes / (2 * max(captures.load(ordering: .relaxed), 1)) }
 
-    /// The maximum size of a body that is kept whole. The maximum shrinks if many requests are in progress.
-    ///
-    /// - Parameter held: The number of bytes that are kept of the body.
+    /// The maximum size of a body that is kept whole, of which `held` bytes are kept already. It shrinks if many
+    /// requests are in progress.
     func maximumWholeBytes(holding held: Int) -> Int {
         min(share, options.maximumBytes / 2 - (wholeBytesInProgress - held))
     }

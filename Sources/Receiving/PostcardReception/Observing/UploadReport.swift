@@ -62,9 +62,7 @@ package protocol FormObserver: Sendable {
     /// More bytes of the part's content were read. `count` is the number of these bytes.
     func partRead(_ count: Int)
 
-    /// The first bytes of the current file show that the file was damaged before it was sent.
-    ///
-    /// - Parameter offset: The offset of the file's content in the body.
+    /// The first bytes of the file whose content begins at the offset show that it was damaged before it was sent.
     func damageFound(_ damage: FileDamage, inFileAt offset: Int64, partIndex: Int)
 
     /// A text field has ended.

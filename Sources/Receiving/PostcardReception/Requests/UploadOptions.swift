@@ -150,9 +150,7 @@ public enum ContentTypePolicy: String, Sendable, Hashable, CaseIterable {
 }
 
 extension ShareLimits {
-    /// - Parameters:
-    ///   - options: The limits of the upload routes.
-    ///   - connections: The maximum number of connections. Defaults to the number that the process may have open.
+    /// With the limits of the upload routes. The connections default to the number that the process may have open.
     package init(_ options: UploadOptions, connections: Int = OpenFiles.maximumConnections) {
         self.init(clientShare: options.clientShare)
         // Each upload and each response has one file open.

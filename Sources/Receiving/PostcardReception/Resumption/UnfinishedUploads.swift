@@ -43,9 +43,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
             }
         }
 
-        /// Forgets uploads that are finished or discarded.
-        ///
-        /// - Returns: The forgotten uploads. Releasing them releases their reservations.
+        /// Forgets uploads that are finished or discarded, and returns them: releasing them releases their
+        /// reservations.
         mutating func removeEnded(now: Date) -> [Entry] {
             let ended = entries.values.filter { entry in
                 if case .unfinished = entry.upload.progress { entry.upload.expires <= now } else { true }
@@ -95,9 +94,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         return upload
     }
 
-    /// Counts the announced length of an upload in its client's share, before its bytes arrive.
-    ///
-    /// - Throws: ``UploadProblem`` if the bytes exceed a limit.
+    /// Counts the announced length of an upload in its client's share, before its bytes arrive. Throws
+    /// ``UploadProblem`` if they exceed a limit.
     func announce(_ length: Int64, of upload: Store.Unfinished) async throws {
         guard let entry = table.withLock({ $0.entries[upload.id] }), length > entry.held else { return }
         try await withRoom(for: entry.peer, isOwn: true) { () throws(UploadProblem) in
@@ -251,9 +249,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         }?.upload
     }
 
-    /// Discards an upload.
-    ///
-    /// - Returns: Whether to try again. If a request now uses the upload, another upload may be discarded instead.
+    /// Discards an upload, and returns whether to try again. If a request now uses it, another upload may be discarded
+    /// instead.
     private func giveWay(_ upload: Store.Unfinished) async -> Bool {
         do {
             _ = try await upload.lock.withLockIfIdle {

@@ -80,11 +80,8 @@ struct SharePool<Owner: Sendable>: Sendable {
     /// An item of variable size gets the amount that its address may still reserve, divided by this number.
     private static var pieces: Int { 8 }
 
-    /// - Parameters:
-    ///   - total: The amount that all addresses may use together.
-    ///   - share: The share of the free amount that one address may use, from 0 to 1. 1 means that addresses have no
-    ///     limit, and that nothing is reserved for new clients.
-    ///   - unit: The smallest useful amount.
+    /// One address may use a share of the free amount, from 0 to 1. 1 means that addresses have no limit, and that
+    /// nothing is reserved for new clients. `unit` is the smallest useful amount.
     init(total: Int, share: Double, unit: Int = 1) {
         self.total = max(total, 1)
         self.share = share
@@ -95,10 +92,8 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - Reserving
 
-    /// Reserves an amount for a new item.
-    ///
-    /// - Parameter amounts: The minimum and maximum that the item needs. An item of variable size gets an eighth of the
-    ///   amount that its address may still reserve, so that some is left for its next items.
+    /// Reserves an amount for a new item. An item of variable size gets an eighth of the amount that its address may
+    /// still reserve, so that some is left for its next items.
     mutating func take(
         _ amounts: ClosedRange<Int>, for peer: PeerAddress?, by owner: Owner, at now: Instant
     ) throws(Refusal) -> Grant {
@@ -150,9 +145,8 @@ struct SharePool<Owner: Sendable>: Sendable {
         if holders.values[holder].isIdle { holders.remove(at: holder) }
     }
 
-    /// Decides how much of a requested amount an address gets.
-    ///
-    /// - Parameter holder: The index of the address, looked up once per request; `nil` if the address uses nothing.
+    /// Decides how much of a requested amount an address gets. Its index is looked up once per request; `nil` if it
+    /// uses nothing.
     private func grant(
         _ amounts: ClosedRange<Int>, to peer: PeerAddress?, at holder: Holders.Index?, isNewItem: Bool
     ) throws(Refusal) -> Int {

@@ -67,9 +67,7 @@ package struct ShareLimits: Sendable {
     /// The share of the free amount that one address may use, from 0 to 1.
     package var clientShare: Double
 
-    /// Makes totals without limits.
-    ///
-    /// - Parameter clientShare: The share of the free amount that one address may use, from 0 to 1.
+    /// Makes totals without limits. One address may use a share of the free amount, from 0 to 1.
     package init(clientShare: Double) {
         self.clientShare = clientShare
         totals = Array(repeating: .max, count: SharedResource.allCases.count)
@@ -169,8 +167,6 @@ extension SharedResource {
     }
 
     /// Makes the refusal of a request whose address has used up its share.
-    ///
-    /// - Parameter limit: The maximum amount that the address may use now.
     func shareUsedUp(limit: Int) -> UploadProblem {
         let refusal = refusal
         return UploadProblem(
@@ -218,11 +214,8 @@ package enum OpenFiles {
     /// The maximum number of connections. Each needs two descriptors, one of them for a file, besides the ``reserve``.
     package static var maximumConnections: Int { max((maximum - reserve) / 2, 8) }
 
-    /// The number of connections that the receiver may have.
-    ///
-    /// - Parameter connections: The desired number of connections.
-    /// - Returns: The desired number, or fewer: some descriptors must be left for the receiver itself and for requests,
-    ///   because libdispatch may end a process without free descriptors.
+    /// The number of connections that the receiver may have: the desired number, or fewer. Some descriptors must be
+    /// left for the receiver itself and for requests, because libdispatch may end a process without free descriptors.
     package static func allowed(_ connections: Int) -> Int { allowed(connections, of: maximum) }
 
     /// - Parameter maximum: The number of files and connections that the process may have open.

@@ -155,9 +155,8 @@ public struct PresignedForms: Sendable {
         let size: Int64?
     }
 
-    /// Returns the record of a file that was already reported.
-    ///
-    /// - Throws: `UploadProblem` if the report is about another file that was sent with the same form.
+    /// Returns the record of a file that was already reported. Throws `UploadProblem` if the report is about another
+    /// file that was sent with the same form.
     private func known(_ report: Report) async throws -> CommittedUpload? {
         guard case .taken(let entry) = try await storing({ try await store.keys.current(report.key.digest) }),
             let record = try await store.record(entry.id)

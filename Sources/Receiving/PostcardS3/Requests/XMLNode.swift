@@ -8,11 +8,10 @@ struct XMLNode: Sendable {
 
     func text(of name: String) -> String? { children.first { $0.name == name }?.text }
 
-    /// Parses the elements of a document and their text, without attributes.
+    /// Parses the elements of a document and their text, without attributes; `nil` if the bytes are not XML in UTF-8,
+    /// contain a document type, or have more than 64 levels.
     ///
     /// Foundation's parser would load libxml2 and ICU into every program that uses this module.
-    ///
-    /// - Returns: `nil` if the bytes are not XML in UTF-8, contain a document type, or have more than 64 levels.
     static func root(of bytes: some Sequence<UInt8>) -> XMLNode? {
         var reader = XMLReader(rest: Array(bytes)[...])
         while reader.root == nil {

@@ -78,12 +78,7 @@ struct RequestClient: Hashable, Sendable {
     /// The address whose limits the request uses; `nil` if clients cannot be distinguished.
     let peer: PeerAddress?
 
-    /// Finds the client of a request.
-    ///
-    /// - Parameters:
-    ///   - fields: The header fields of the request, which only count if a trusted proxy sends them.
-    ///   - peer: The other end of the connection.
-    ///   - proxies: The trusted proxies.
+    /// Finds the client of a request, whose header fields only count if a trusted proxy sends them.
     init(of fields: HTTPFields = [:], from peer: ConnectionPeer, trusting proxies: [TrustedProxy] = []) {
         guard peer != .gone else {
             address = nil

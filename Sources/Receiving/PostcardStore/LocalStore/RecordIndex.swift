@@ -12,9 +12,7 @@ final class RecordIndex: Sendable {
         sorted = Mutex(ids.sorted())
     }
 
-    /// Returns the newest identifiers, newest first.
-    ///
-    /// - Parameter id: The identifier before which the results begin; `nil` for the newest.
+    /// Returns the newest identifiers, or the newest before another one, newest first.
     func newest(_ limit: Int, before id: UploadID?) -> [UploadID] {
         sorted.withLock { sorted in
             let end = id.map { Self.position(of: $0, in: sorted) } ?? sorted.count

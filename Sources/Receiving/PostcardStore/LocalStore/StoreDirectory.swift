@@ -11,11 +11,8 @@ struct StoreDirectory: Sendable {
     /// The number of bytes on the disk that the store leaves free.
     var keptFreeBytes: Int64 = 0
 
-    /// Checks that the disk has space for some bytes.
-    ///
-    /// - Parameter bytes: The number of bytes that will be written.
-    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if the space is too small, and
-    ///   `FileError` if the free space cannot be read.
+    /// Checks that the disk has space for some bytes. Throws ``UploadStoreError`` with the code
+    /// ``UploadStoreError/Code/full`` if it has not, and `FileError` if the free space cannot be read.
     func checkRoom(for bytes: Int64) throws {
         let free = try DurableFiles.freeRoom(at: path)
         guard bytes <= free.bytes, free.bytes - bytes >= keptFreeBytes else {
@@ -23,10 +20,9 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Checks that an upload can make its files.
-    ///
-    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if the disk can hold too few further
-    ///   files, and `FileError` if their number cannot be read.
+    /// Checks that an upload can make its files. Throws ``UploadStoreError`` with the code
+    /// ``UploadStoreError/Code/full`` if the disk can hold too few further files, and `FileError` if their number
+    /// cannot be read.
     func checkRoomForFiles() throws {
         let free = try DurableFiles.freeRoom(at: path)
         guard free.files >= Self.keptFreeFiles else {
@@ -103,10 +99,8 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Reads the file of a record.
-    ///
-    /// - Returns: `nil` if the record does not exist, or if `body` returns `nil`.
-    /// - Throws: ``UploadStoreError``, with the code ``UploadStoreError/Code/damaged`` if the record is damaged.
+    /// Reads the file of a record; `nil` if it does not exist, or if `body` returns `nil`. Throws ``UploadStoreError``,
+    /// with the code ``UploadStoreError/Code/damaged`` if the record is damaged.
     func record<Value>(
         _ id: UploadID, _ body: (StoredRecord) throws -> Value?
     ) throws(UploadStoreError) -> Value? {
@@ -260,9 +254,7 @@ final class DamagedUploads: Sendable {
 
     var count: Int { number.load(ordering: .relaxed) }
 
-    /// Moves an upload's folder to the directory of damaged uploads, and logs the move once. Blocks.
-    ///
-    /// - Parameter name: The name of the upload in the log.
+    /// Moves an upload's folder to the directory of damaged uploads, and logs the move once, with the name. Blocks.
     func setAside(_ folder: FilePath, _ name: String, _ error: any Error) {
         do throws(FileError) {
             guard try directory.setAside(folder) else { return }

@@ -59,10 +59,9 @@ struct UnfinishedDirectory: Sendable {
         }
     }
 
-    /// Reads the upload when the store is opened.
-    ///
-    /// - Returns: `nil` if the server was killed before a client learned the address, or while it removed the upload.
-    /// - Throws: An error that ``StoreDamage/isCause(of:)`` recognizes if the files are damaged; `FileError` otherwise.
+    /// Reads the upload when the store is opened; `nil` if the server was killed before a client learned the address,
+    /// or while it removed the upload. Throws an error that ``StoreDamage/isCause(of:)`` recognizes if the files are
+    /// damaged; `FileError` otherwise.
     func load() throws -> (facts: Facts, progress: UnfinishedUploadProgress)? {
         guard var facts = try factsFile.read(Facts.self) else { return nil }
         try facts.check()
@@ -110,9 +109,7 @@ struct UnfinishedDirectory: Sendable {
         }
     }
 
-    /// Removes the directory.
-    ///
-    /// - Parameter doomed: The path to which the directory is moved. If its removal fails, the next start removes it.
+    /// Removes the directory, after a move to `doomed`. If its removal fails, the next start removes it.
     func remove(by doomed: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.move(path, to: doomed)
