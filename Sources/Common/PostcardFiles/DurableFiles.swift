@@ -17,6 +17,13 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
         self.reason = reason
     }
 
+    /// Runs a closure, and adds the action and the path to the error of a system call.
+    package static func adding<Value>(
+        _ action: String, _ path: FilePath, to body: () throws -> Value
+    ) throws(FileError) -> Value {
+        do { return try body() } catch { throw FileError(action, path, error) }
+    }
+
     package var isFull: Bool { errno == .noSpace || errno == .diskQuotaExceeded }
 
     /// Whether something else was found in place of a file or directory, such as a link or a named pipe.
@@ -77,11 +84,8 @@ package enum DurableFiles {
 
     /// Waits until the names in a directory are on the disk.
     package static func synchronizeDirectory(_ path: FilePath) throws(FileError) {
-        let descriptor: FileDescriptor
-        do {
-            descriptor = try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec])
-        } catch {
-            throw FileError("open", path, error)
+        let descriptor = try FileError.adding("open", path) {
+            try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec])
         }
         defer { try? descriptor.close() }
         try synchronize(descriptor, path)
@@ -139,14 +143,12 @@ package final class DurableFile: Sendable {
 
     /// Makes a file that only its owner can read. Throws ``FileError``, also if a file with the name exists.
     package convenience init(_ path: FilePath) throws(FileError) {
-        do {
-            let descriptor = try FileDescriptor.open(
+        let descriptor = try FileError.adding("create", path) {
+            try FileDescriptor.open(
                 path, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
                 permissions: [.ownerRead, .ownerWrite])
-            self.init(descriptor, path)
-        } catch {
-            throw FileError("create", path, error)
         }
+        self.init(descriptor, path)
     }
 
     init(_ descriptor: FileDescriptor, _ path: FilePath) {
@@ -159,15 +161,8 @@ package final class DurableFile: Sendable {
     }
 
     package func write(_ bytes: RawSpan) throws(FileError) {
-        do {
-            try bytes.withUnsafeBytes { bytes in
-                var written = 0
-                while written < bytes.count {
-                    written += try descriptor.write(UnsafeRawBufferPointer(rebasing: bytes[written...]))
-                }
-            }
-        } catch {
-            throw FileError("write to", path, error)
+        try FileError.adding("write to", path) {
+            _ = try bytes.withUnsafeBytes { try descriptor.writeAll($0) }
         }
     }
 

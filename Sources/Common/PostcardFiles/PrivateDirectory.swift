@@ -16,24 +16,17 @@ package final class PrivateDirectory: Sendable {
     /// and of others. Throws ``FileError`` also if it belongs to another user, or is writable by others.
     package convenience init(_ path: FilePath) throws(FileError) {
         try DurableFiles.makeDirectories(path)
-        do {
-            let descriptor = try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec])
-            try self.init(descriptor, path, allowsOtherNames: false)
-        } catch {
-            throw error as? FileError ?? FileError("open", path, error)
+        let descriptor = try FileError.adding("open", path) {
+            try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec])
         }
+        try self.init(descriptor, path, allowsOtherNames: false)
     }
 
     private init(_ descriptor: FileDescriptor, _ path: FilePath, allowsOtherNames: Bool) throws(FileError) {
         self.descriptor = descriptor
         self.path = path
         self.allowsOtherNames = allowsOtherNames
-        let status: Stat
-        do {
-            status = try descriptor.stat()
-        } catch {
-            throw FileError("look at", path, error)
-        }
+        let status = try FileError.adding("look at", path) { try descriptor.stat() }
         guard status.userID.rawValue == geteuid() else {
             throw FileError("use", path, Errno.notPermitted, reason: "it belongs to another user")
         }

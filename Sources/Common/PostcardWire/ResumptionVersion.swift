@@ -121,8 +121,6 @@ package enum ResumptionProblemType: String, Sendable, CaseIterable {
 
     /// The name of the member with the offset at which the upload continues.
     package static let expectedOffset = "expected-offset"
-    /// The name of the member with the offset in the request.
-    package static let providedOffset = "provided-offset"
 }
 
 extension HTTPField.Name {

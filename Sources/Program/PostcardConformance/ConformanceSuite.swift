@@ -79,10 +79,6 @@ private struct ServerProbe {
     /// The maximum size of a content, in bytes, for a server with a large `min-append-size`.
     private static let maximumBytes: Int64 = 64 << 20
 
-    init(suite: ConformanceSuite) {
-        self.suite = suite
-    }
-
     /// Makes the requests before all checks. Throws `ConnectionFailure` if the server does not respond.
     mutating func run() async throws {
         try await makeContents()

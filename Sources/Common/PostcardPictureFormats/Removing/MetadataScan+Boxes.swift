@@ -5,8 +5,6 @@ extension MetadataScan {
         let type: String
         let start: Int64
         let content: Range<Int64>
-
-        var whole: Range<Int64> { start..<content.upperBound }
     }
 
     /// The data and metadata found in a file of boxes.

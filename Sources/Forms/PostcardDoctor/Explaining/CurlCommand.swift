@@ -115,15 +115,7 @@ package struct CurlCommand: Sendable {
 
     /// Whether a name is a token (RFC 9110 §5.6.2) that a shell leaves unchanged inside double quotes.
     private static func isToken(_ name: String) -> Bool {
-        !name.isEmpty
-            && name.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "a")...UInt8(ascii: "z"):
-                    true
-                default: "-_.+~#&*^|'".utf8.contains(byte)
-                }
-            }
+        !name.isEmpty && name.utf8.allSatisfy { $0.isLetterOrDigit || "-_.+~#&*^|'".utf8.contains($0) }
     }
 
     private static func variable(for name: String) -> String {
@@ -157,15 +149,7 @@ extension CurlCommand.Part {
 
     /// The `type` parameter of `-F`; empty if curl would read a filename or another parameter in the type.
     private static func type(_ text: String) -> String {
-        let isPlain = text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "a")...UInt8(ascii: "z"):
-                true
-            default: "!#$&-^_.+/; =".utf8.contains(byte)
-            }
-        }
-        guard isPlain else { return "" }
+        guard text.utf8.allSatisfy({ $0.isLetterOrDigit || "!#$&-^_.+/; =".utf8.contains($0) }) else { return "" }
         let lowercased = text.lowercased().filter { $0 != " " }
         let reserved = [";type=", ";filename=", ";headers=", ";encoder=", "=@", "=<"]
         return !reserved.contains(where: lowercased.contains) ? ";type=\(text)" : ""

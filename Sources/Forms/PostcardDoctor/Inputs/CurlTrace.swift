@@ -221,8 +221,7 @@ private struct Title {
             kind = title.dropFirst(8).starts(with: "header,".utf8) ? .received : .other
         } else if title.starts(with: "=> Send ".utf8) {
             let words = title.dropFirst(8).split(separator: UInt8(ascii: ","), maxSplits: 1)
-            let digits = words.dropFirst().first?.drop { $0 == UInt8(ascii: " ") }
-                .prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            let digits = words.dropFirst().first?.drop { $0 == UInt8(ascii: " ") }.prefix(while: \.isDigit)
             switch (words.first, digits.flatMap { Int(String(decoding: $0, as: UTF8.self)) }) {
             case (let name?, let size?) where name.elementsEqual("header".utf8): kind = .sentHeader(size: size)
             case (let name?, let size?) where name.elementsEqual("data".utf8): kind = .sentData(size: size)

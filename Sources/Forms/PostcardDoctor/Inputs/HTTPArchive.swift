@@ -20,7 +20,7 @@ struct HTTPArchive {
         }
         do throws(Element.Mismatch) {
             var entries: [Entry] = []
-            for entry in try Element(json, path: []).member("log").member("entries").elements {
+            for entry in try Element(json: json, path: []).member("log").member("entries").elements {
                 entries.append(Entry(request: try Request(entry.member("request"))))
             }
             self.entries = entries
@@ -114,11 +114,6 @@ private struct Element {
     /// The names and indices that lead to the value.
     let path: [String]
 
-    init(_ json: JSON, path: [String]) {
-        self.json = json
-        self.path = path
-    }
-
     /// A mismatch with the HAR format, in a sentence.
     struct Mismatch: Error, CustomStringConvertible {
         let description: String
@@ -134,13 +129,13 @@ private struct Element {
     func optional(_ name: StaticString) throws(Mismatch) -> Element? {
         guard case .object = json else { throw otherType }
         guard let value = json[name], value != .null else { return nil }
-        return Element(value, path: path + ["\(name)"])
+        return Element(json: value, path: path + ["\(name)"])
     }
 
     var elements: [Element] {
         get throws(Mismatch) {
             guard let elements = json.elements else { throw otherType }
-            return elements.enumerated().map { Element($0.element, path: path + ["\($0.offset)"]) }
+            return elements.enumerated().map { Element(json: $0.element, path: path + ["\($0.offset)"]) }
         }
     }
 

@@ -169,11 +169,6 @@ struct HeaderFixer {
     /// The maximum number of problems to fix, more than any real header has.
     private static let maximumSteps = 8
 
-    init(text: HeaderText, partIndex: Int) {
-        self.text = text
-        self.partIndex = partIndex
-    }
-
     /// Fixes problems until the header can be parsed. Returns `nil` if it cannot be parsed to its end.
     mutating func read() -> PartHeader? {
         for _ in 0..<Self.maximumSteps {

@@ -4,12 +4,7 @@ struct FieldWriter {
     private(set) var form: MultipartForm
 
     /// The keys that lead to the value that is being written.
-    private var path: [String] = []
-
-    init(options: FormEncoder, form: MultipartForm) {
-        self.options = options
-        self.form = form
-    }
+    private(set) var path: [String] = []
 
     mutating func write(_ root: EncodedValue) throws(FormEncodingError) {
         switch root.content {

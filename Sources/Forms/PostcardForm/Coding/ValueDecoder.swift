@@ -201,11 +201,6 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
     let elements: [FieldTree.Element]
     private(set) var currentIndex = 0
 
-    init(decoder: ValueDecoder, elements: [FieldTree.Element]) {
-        self.decoder = decoder
-        self.elements = elements
-    }
-
     var codingPath: [any CodingKey] { decoder.codingPath }
     var count: Int? { elements.count }
     var isAtEnd: Bool { currentIndex == elements.count }

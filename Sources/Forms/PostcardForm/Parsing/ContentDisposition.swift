@@ -166,11 +166,6 @@ private struct NameDecoder {
     let partIndex: Int
     private(set) var warnings: [FormProblem] = []
 
-    init(headerOffset: Int64, partIndex: Int) {
-        self.headerOffset = headerOffset
-        self.partIndex = partIndex
-    }
-
     /// Adds a warning about an ignored parameter, unless there is one already.
     @inline(never)
     mutating func warn(about parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {

@@ -19,14 +19,14 @@ extension CheckSession {
             }
         }
         let request = RenderedRequest(
-            method: step.method, target: step.target == .server ? "*" : address.target, authority: address.authority,
-            fields: own + fields, content: bytes, pause: pause, isChunked: step.isChunked)
+            method: step.method, target: address.target, authority: address.authority, fields: own + fields,
+            content: bytes, pause: pause, isChunked: step.isChunked)
         return (address, request)
     }
 
     private func address(of step: Step) throws -> ServerAddress {
         switch step.target {
-        case .form, .server: return server
+        case .form: return server
         case .upload:
             guard let upload else { throw missingUpload }
             return upload

@@ -18,8 +18,6 @@ struct ArgumentText: Hashable, ExpressibleByStringLiteral, CustomStringConvertib
 
     /// The text as a `String`, with U+FFFD for bytes that are not UTF-8.
     var description: String { String(decoding: bytes, as: UTF8.self) }
-
-    var isEmpty: Bool { bytes.isEmpty }
 }
 
 /// The value of `-F` or `--form-string`, encoded for the argument parser.
@@ -153,12 +151,11 @@ enum CommandLineArguments {
 
     /// The arguments with separate short options: curl reads `-sSF a=b` as `-s -S -F a=b`.
     private static func separated(_ arguments: [[UInt8]]) -> [[UInt8]] {
-        let dash = UInt8(ascii: "-")
         var result: [[UInt8]] = []
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             if argument.elementsEqual("--".utf8) { return result + [argument] + rest }
-            guard argument.count > 1, argument[0] == dash, argument[1] != dash else {
+            guard argument.count > 1, argument[0] == .dash, argument[1] != .dash else {
                 result.append(argument)
                 // A value is not an option, even if it looks like one.
                 if dashed[String(decoding: argument, as: UTF8.self)] != nil {
@@ -168,7 +165,7 @@ enum CommandLineArguments {
             }
             var letters = argument.dropFirst()
             while let letter = letters.popFirst() {
-                result.append([dash, letter])
+                result.append([.dash, letter])
                 guard CurlOptions.lettersWithValue.contains(letter) else { continue }
                 if let value = letters.isEmpty ? rest.popFirst() : Array(letters) { result.append(value) }
                 break

@@ -262,7 +262,7 @@ struct FormOptions: ParsableArguments {
     }
 
     /// Turns an argument's error into a usage error.
-    private static func valid<Value>(_ make: () throws -> Value) throws -> Value {
+    static func valid<Value>(_ make: () throws -> Value) throws -> Value {
         do {
             return try make()
         } catch {

@@ -54,15 +54,8 @@ struct SendReport {
     }
 
     private mutating func add(_ response: UploadResponse) {
-        var headers: [String: String] = [:]
-        for field in response.headerFields {
-            // Fields with the same name are equivalent to one field with a list (RFC 9110 §5.3), except for Set-Cookie,
-            // which scripts do not need.
-            headers[field.name.canonicalName] =
-                headers[field.name.canonicalName].map { "\($0), \(field.value)" } ?? field.value
-        }
         object["status"] = response.status.code
-        object["headers"] = headers
+        object["headers"] = response.headerFields.joinedByName
         object["bytesSent"] = response.bytesSent
         object["verified"] = response.isVerified
         if let value = response.jsonValue {
@@ -77,6 +70,14 @@ struct SendReport {
 
     func json() throws -> Data {
         try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
+    }
+}
+
+extension HTTPFields {
+    /// The values by name. Fields with one name are equivalent to one field with a list (RFC 9110 §5.3), except for
+    /// Set-Cookie, which scripts do not need.
+    var joinedByName: [String: String] {
+        Dictionary(map { ($0.name.canonicalName, $0.value) }, uniquingKeysWith: { "\($0), \($1)" })
     }
 }
 

@@ -29,8 +29,7 @@ struct EditableForm {
         /// The extension of the part's filename, if it is short and plain. The filename is untrusted.
         private static func fileExtension(of part: Explanation.Part) -> String {
             guard let last = part.filename?.split(separator: ".", omittingEmptySubsequences: false).dropFirst().last,
-                (1...8).contains(last.utf8.count),
-                last.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || 0x61...0x7A ~= $0 | 0x20 })
+                (1...8).contains(last.utf8.count), last.utf8.allSatisfy(\.isLetterOrDigit)
             else { return "" }
             return ".\(last)"
         }

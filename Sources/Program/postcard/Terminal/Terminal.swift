@@ -1,6 +1,7 @@
 import Foundation
 import PostcardCLibrary
 import PostcardForm
+import PostcardServer
 import SystemPackage
 
 /// The standard streams. Results go to standard output, and everything else to standard error.
@@ -50,6 +51,11 @@ enum Terminal {
     }
 
     /// Writes a line of a result to standard output.
+    /// Writes a value as JSON with sorted keys, and with times in ISO 8601.
+    static func write(encoded value: some Encodable) throws {
+        try write(json: try JSONEncoder.forResponses.encode(value))
+    }
+
     static func writeLine(_ text: String) throws {
         try write((text + "\n").utf8)
     }

@@ -200,13 +200,7 @@ extension RecordedBody {
 
 extension UInt8 {
     /// Whether the byte is part of a letter or digit in UTF-8.
-    var isOfWord: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), 0x80...: true
-        default: false
-        }
-    }
+    var isOfWord: Bool { isLetterOrDigit || self >= 0x80 }
 }
 
 extension Secrets {

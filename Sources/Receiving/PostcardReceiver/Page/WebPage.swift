@@ -118,9 +118,7 @@ struct WebPage: Sendable {
 
     /// The data as JSON, without characters that have a meaning in HTML.
     private static func data(_ data: PageData) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let json = (try? encoder.encode(data)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+        let json = (try? JSONEncoder.forResponses.encode(data)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
         return json.replacingASCII(["<": "\\u003c", "&": "\\u0026"])
     }
 

@@ -56,10 +56,7 @@ public struct UploadProblem: PostcardError, Hashable {
         set { facts.challenge = newValue }
     }
     /// Whether the refusal is caused by how much clients use, and not by the content of the request.
-    package internal(set) var isOfShare: Bool {
-        get { facts.isOfShare }
-        set { facts.isOfShare = newValue }
-    }
+    package var isOfShare: Bool { facts.isOfShare }
     /// Additional JSON members of the refusal of a resumable request.
     var resumption: Resumption {
         get { facts.resumption }

@@ -251,11 +251,7 @@ private struct StoredFileBody: AsyncSequence, Sendable {
 
     struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let file: any StoredFile
-        private var offset: Int64 = 0
-
-        fileprivate init(file: any StoredFile) {
-            self.file = file
-        }
+        fileprivate var offset: Int64 = 0
 
         mutating func next() async throws -> ByteBuffer? {
             let piece = try await file.read(at: offset, count: 256 << 10)

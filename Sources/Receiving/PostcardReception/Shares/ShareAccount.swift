@@ -264,11 +264,6 @@ package final class ShareAccount: Sendable {
     func waitingCount(for resource: SharedResource) -> Int {
         state.withLock { $0.pools[resource.rawValue].waitingCount }
     }
-
-    /// The address that uses most of a resource.
-    func largestHolder(of resource: SharedResource) -> PeerAddress? {
-        state.withLock { $0.pools[resource.rawValue].largestHolder }
-    }
 }
 
 /// Limits the log lines about a repeated event: the first event is logged at once, later ones at most once a minute.

@@ -285,8 +285,6 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     func held(by peer: PeerAddress?) -> Int { holders[peer]?.held ?? 0 }
 
-    var largestHolder: PeerAddress? { holders.max { $0.value.held < $1.value.held }?.key }
-
     var waitingCount: Int { waiters.count }
 
     /// Whether nothing is reserved and no request waits.

@@ -130,16 +130,10 @@ struct SignableRequest: Sendable {
     static func encode(_ text: String, keeping kept: UInt8? = nil) -> String {
         var bytes: [UInt8] = []
         for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
+            if byte.isLetterOrDigit || "-._~".utf8.contains(byte) || byte == kept {
                 bytes.append(byte)
-            case kept:
-                bytes.append(byte)
-            default:
-                bytes.append(UInt8(ascii: "%"))
-                bytes.append(contentsOf: [byte].hexadecimal.uppercased().utf8)
+            } else {
+                bytes += "%\([byte].hexadecimal.uppercased())".utf8
             }
         }
         return String(decoding: bytes, as: UTF8.self)

@@ -153,12 +153,6 @@ struct ProxiedConnection<Base: ServerChildChannel>: ServerChildChannel {
     let shares: ShareAccount?
     private let refusals = ProxyHeaderRefusals()
 
-    init(base: Base, options: ConnectionOptions, shares: ShareAccount?) {
-        self.base = base
-        self.options = options
-        self.shares = shares
-    }
-
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
         guard options.usesProxyProtocol else { return base.setup(channel: channel, logger: logger) }
         do {

@@ -131,10 +131,7 @@ private enum Upgrade {
 
     /// Whether all parsers treat this byte of the `Connection` field alike, so that they agree on the field's options.
     private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: [UInt8(ascii: "-"), UInt8(ascii: ","), UInt8(ascii: " ")].contains(byte)
-        }
+        byte.isLetterOrDigit || "-, ".utf8.contains(byte)
     }
 }
 

@@ -183,20 +183,12 @@ final class AppendedFile: Sendable {
 
     /// The length of the file in bytes.
     func size() throws(FileError) -> Int64 {
-        do {
-            return try descriptor.stat().size
-        } catch {
-            throw FileError("look at", path, error)
-        }
+        try FileError.adding("look at", path) { try descriptor.stat().size }
     }
 
     /// Shortens the file to its first bytes.
     func cut(to length: Int64) throws(FileError) {
-        do {
-            try descriptor.resize(to: length)
-        } catch {
-            throw FileError("shorten", path, error)
-        }
+        try FileError.adding("shorten", path) { try descriptor.resize(to: length) }
     }
 
     /// Waits until the written bytes are on the disk.
