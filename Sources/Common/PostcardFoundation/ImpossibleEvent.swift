@@ -2,7 +2,7 @@
 package struct ImpossibleEvent: Error, CustomStringConvertible {
     package let description: String
 
-    /// Of the two enums only the names of the cases are shown, because associated values may be secret.
+    /// Only the names of the two cases are shown, because their associated values may be secret.
     package init(_ event: Any, in state: Any) {
         description =
             "The event \(Self.name(event)) cannot happen in the state \(Self.name(state)). This is a mistake in "

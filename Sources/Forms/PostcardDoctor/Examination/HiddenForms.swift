@@ -34,8 +34,8 @@ struct HiddenForms: Sendable {
         }
     }
 
-    /// The findings about the forms that do not end in the content. If it is cut off, every recorded form may be the
-    /// one that was meant.
+    /// The findings about the forms that do not end in the content. Every recorded form may be meant if the content is
+    /// cut off.
     func findings(isCutOff: Bool) -> [Finding] { forms.filter { isCutOff || !$0.isEnded }.map { $0.finding } }
 }
 

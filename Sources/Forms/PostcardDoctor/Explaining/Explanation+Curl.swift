@@ -70,7 +70,7 @@ extension Explanation {
         if let colon = text.lastIndex(of: UInt8(ascii: ":")), text.last != UInt8(ascii: "]") {
             host = text[..<colon]
             let port = text[text.index(after: colon)...]
-            guard port.allSatisfy(\.isDigit),
+            guard port.allSatisfy({ $0.isDigit }),
                 (1...65535).contains(Int(Substring(port)) ?? 0)
             else { return false }
         }

@@ -1,3 +1,5 @@
+import PostcardForm
+
 /// Reads the output of `curl --trace` and `curl --trace-ascii`, in chunks of any size, and returns the bytes of one
 /// recorded request.
 ///
@@ -221,7 +223,7 @@ private struct Title {
             kind = title.dropFirst(8).starts(with: "header,".utf8) ? .received : .other
         } else if title.starts(with: "=> Send ".utf8) {
             let words = title.dropFirst(8).split(separator: UInt8(ascii: ","), maxSplits: 1)
-            let digits = words.dropFirst().first?.drop { $0 == UInt8(ascii: " ") }.prefix(while: \.isDigit)
+            let digits = words.dropFirst().first?.drop { $0 == UInt8(ascii: " ") }.prefix { $0.isDigit }
             switch (words.first, digits.flatMap { Int(String(decoding: $0, as: UTF8.self)) }) {
             case (let name?, let size?) where name.elementsEqual("header".utf8): kind = .sentHeader(size: size)
             case (let name?, let size?) where name.elementsEqual("data".utf8): kind = .sentData(size: size)

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// Reads a recorded request in any known format, chunk by chunk, and explains it.
 ///

@@ -1,3 +1,4 @@
+import PostcardForm
 import PostcardFoundation
 
 /// Reads raw requests that follow each other, in chunks of any size, and returns the bytes of one request.

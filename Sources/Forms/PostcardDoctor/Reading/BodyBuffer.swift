@@ -1,3 +1,5 @@
+import PostcardForm
+
 /// A section of a body while it is read, with a few earlier bytes.
 ///
 /// Indices are indices of ``bytes``. Offsets count from the start of the body.

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// The lines of a part's header in the body, with line breaks of any kind.
 struct HeaderLines {

@@ -1,3 +1,5 @@
+import PostcardForm
+
 /// Finds lines that resemble a delimiter or begin a part's header, in bytes where receivers read no part.
 ///
 /// The sender probably meant a delimiter, but wrote a wrong number of dashes or blanks, or made another mistake.

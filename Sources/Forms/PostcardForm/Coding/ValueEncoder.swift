@@ -244,11 +244,7 @@ final class EncodedValue {
 
     /// Sets the value to a text or file. A second content makes it a contradiction.
     func set(_ content: Content) {
-        if case .nothing = self.content {
-            self.content = content
-        } else {
-            self.content = .contradiction
-        }
+        self.content = if case .nothing = self.content { content } else { .contradiction }
     }
 
     /// The value as an object. A value without content becomes an object.

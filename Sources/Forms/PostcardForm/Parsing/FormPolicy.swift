@@ -168,8 +168,8 @@ extension FormPolicy {
         case size(Int64, minimum: Int64, maximum: Int64)
     }
 
-    /// The reasons why the store would refuse a form, in the order in which to fix them. Without a time, no policy is
-    /// expired.
+    /// The reasons why the store would refuse a form, in the order in which to fix them. Without a time, the expiration
+    /// is ignored.
     package func violations(by form: Form, at now: Date?) -> [Violation] {
         var violations: [Violation] = []
         if let now, now >= expires { violations.append(.expired(at: expires)) }

@@ -35,9 +35,9 @@ struct EditableForm {
         }
     }
 
-    /// Writes the folder. An existing folder must be empty. `read` reads the input once more, from whose recording
-    /// `request` extracts the request; `nil` if the input is a body alone. Throws ``CommandFailure`` if the folder
-    /// cannot be written or the input cannot be read.
+    /// Writes the folder. An existing folder must be empty. `read` reads the input again, and `request` extracts the
+    /// request from it; `nil` if the input is only a body. Throws ``CommandFailure`` if the folder cannot be written or
+    /// the input cannot be read.
     func write(
         _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
     ) throws {

@@ -44,8 +44,8 @@ struct RetentionLedger: Sendable {
     /// Records that an upload could not be removed.
     mutating func keep(_ id: UploadID) { failed.insert(id) }
 
-    /// Removes all uploads that a listing of the store lacks, which is in order, newest first. Returns the listed
-    /// identifiers whose sizes are unknown, oldest first.
+    /// Removes all uploads that a listing of the store, newest first, lacks. Returns the listed identifiers whose sizes
+    /// are unknown, oldest first.
     mutating func reconcile(with listed: [UploadID]) -> [UploadID] {
         var kept: [Entry] = []
         var unknown: [UploadID] = []

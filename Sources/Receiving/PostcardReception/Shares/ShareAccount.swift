@@ -130,8 +130,8 @@ package final class ShareAccount: Sendable {
 
     // MARK: - Waiting
 
-    /// Waits for an amount of a resource that is useful, and reserves it. Addresses are served in turn, and the
-    /// requests of each address in order. Throws `CancellationError` if the task is cancelled, or the connection ends.
+    /// Waits for a useful amount of a resource, and reserves it. Addresses are served in turn, and the requests of each
+    /// address in order. Throws `CancellationError` if the task is cancelled, or the connection ends.
     package func wait(
         for amounts: ClosedRange<Int>, of resource: SharedResource, for peer: PeerAddress?,
         on channel: (any Channel)? = nil

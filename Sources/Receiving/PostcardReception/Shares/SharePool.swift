@@ -80,8 +80,8 @@ struct SharePool<Owner: Sendable>: Sendable {
     /// An item of variable size gets the amount that its address may still reserve, divided by this number.
     private static var pieces: Int { 8 }
 
-    /// One address may use a share of the free amount, from 0 to 1. 1 means that addresses have no limit, and that
-    /// nothing is reserved for new clients. `unit` is the smallest useful amount.
+    /// Makes a pool in which an address may use a share of the free amount, from 0 to 1. 1 means that addresses have no
+    /// limit, and that nothing is reserved for new clients. `unit` is the smallest useful amount.
     init(total: Int, share: Double, unit: Int = 1) {
         self.total = max(total, 1)
         self.share = share

@@ -73,8 +73,8 @@ package final class StoreLimit: Sendable {
         try shares.check(Int(clamping: expectedBytes(formBytes, files: 1)), of: .excessBytes, for: peer)
     }
 
-    /// Counts a form that is about to become a record. Throws ``UploadProblem`` if the store exceeds its limit too far
-    /// even after a moment, or `CancellationError`.
+    /// Counts a form that is about to become a record, and waits a moment if the store exceeds its limit too far.
+    /// Throws ``UploadProblem`` if the store still exceeds it, or `CancellationError`.
     func place(for formBytes: Int64, files: Int, of peer: PeerAddress?) async throws -> Place {
         let bytes = expectedBytes(formBytes, files: files)
         if let place = placeNow(bytes, of: peer) { return place }

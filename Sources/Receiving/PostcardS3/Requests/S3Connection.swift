@@ -131,12 +131,8 @@ final class S3Connection: Sendable {
         var failures = 0
         var newCredentials: S3Credentials?
         while true {
-            let used: S3Credentials
-            if let newCredentials {
-                used = newCredentials
-            } else {
-                used = try await credentials.value(now: bucket.clock())
-            }
+            let now = bucket.clock()
+            let used = if let newCredentials { newCredentials } else { try await credentials.value(now: now) }
             do {
                 let left = request.limit.map { max($0 - start.duration(to: surroundings.now()), .milliseconds(1)) }
                 return try await attempt(

@@ -26,8 +26,8 @@ struct ObjectStore: Sendable {
 
     // MARK: - Writing
 
-    /// Creates an object unless the key is in use. The signature, valid for 15 minutes, is of the time of each try if
-    /// none is given.
+    /// Creates an object unless the key is in use. The signature is valid for 15 minutes from `signed`, which defaults
+    /// to the time of each try.
     func create(
         _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], signed: Date? = nil
     ) async throws -> Creation {

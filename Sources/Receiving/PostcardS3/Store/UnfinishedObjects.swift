@@ -121,13 +121,9 @@ struct UnfinishedObjects: Sendable {
     func pieces(of chunks: [Chunk]) async throws -> [ObjectFile.Piece] {
         var pieces: [ObjectFile.Piece] = []
         for chunk in chunks {
-            let key: String
-            let size: Int64
-            if chunk.size > 0 {
-                (key, size) = (ObjectName.chunk(at: chunk.offset, ofUnfinished: id), chunk.size)
-            } else {
-                (key, size) = try await held(chunk)
-            }
+            let (key, size) =
+                try await chunk.size > 0
+                ? (ObjectName.chunk(at: chunk.offset, ofUnfinished: id), chunk.size) : held(chunk)
             pieces.append(ObjectFile.Piece(key: key, offset: chunk.offset, size: size))
         }
         return pieces

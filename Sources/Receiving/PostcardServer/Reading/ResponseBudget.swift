@@ -21,8 +21,9 @@ package struct ResponseBudget: Sendable {
         leastPieceBytes = min(Self.minimumPieceBytes, max(shares.limits[.responseBytes] / 16, 1))
     }
 
-    /// Sends a part of a stored file, in memory of the connection's client. Throws `CancellationError` if the task is
-    /// cancelled, `ChannelError` if the client is disconnected, and `UploadStoreError` if the file has become shorter.
+    /// Sends a part of a stored file. Its memory counts for the client of the connection. Throws `CancellationError` if
+    /// the task is cancelled, `ChannelError` if the client is disconnected, and `UploadStoreError` if the file has
+    /// become shorter.
     @concurrent func send(
         _ content: some StoredFile, _ range: Range<Int64>, to writer: inout any ResponseBodyWriter,
         priority: FormResponse.Priority = .ordinary, on connection: UploadConnection?
@@ -62,8 +63,8 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// Makes a response body of a stored file, in memory of the connection's client. The reservation, such as an open
-    /// file, is given back when the body is sent or dropped.
+    /// Makes a response body of a stored file. Its memory counts for the client of the connection. The reservation,
+    /// such as an open file, is given back when the body is sent or dropped.
     func body(
         of content: any StoredFile, _ hold: ShareAccount.Hold, priority: FormResponse.Priority = .ordinary,
         on connection: UploadConnection?

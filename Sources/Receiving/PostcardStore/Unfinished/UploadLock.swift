@@ -156,8 +156,8 @@ public final class UploadLock: Sendable {
 
 /// The connection or stream of a request that holds an ``UploadLock``.
 package protocol HoldingConnection: Sendable {
-    /// Closes the connection as soon as no more bytes arrive, or after a short time, unless the request has released
-    /// the lock.
+    /// Closes the connection as soon as no more bytes arrive, or after a short time. It stays open if `isEnded` returns
+    /// `false`, because the request has released the lock.
     func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool)
 
     /// Closes the connection at once.
