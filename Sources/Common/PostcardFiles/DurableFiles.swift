@@ -17,7 +17,13 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
         self.reason = reason
     }
 
-    /// Whether the disk is full.
+    /// Runs a closure, and adds the action and the path to the error of a system call.
+    package static func adding<Value>(
+        _ action: String, _ path: FilePath, to body: () throws -> Value
+    ) throws(FileError) -> Value {
+        do { return try body() } catch { throw FileError(action, path, error) }
+    }
+
     package var isFull: Bool { errno == .noSpace || errno == .diskQuotaExceeded }
 
     /// Whether something else was found in place of a file or directory, such as a link or a named pipe.
@@ -63,9 +69,7 @@ package enum DurableFiles {
         #endif
     }
 
-    /// Waits until a file's bytes, or a directory's names, are on the disk.
-    ///
-    /// - Parameter path: The path of the file, for the error's message.
+    /// Waits until a file's bytes, or a directory's names, are on the disk. The path is only for the error's message.
     package static func synchronize(_ descriptor: FileDescriptor, _ path: FilePath) throws(FileError) {
         #if canImport(Darwin)
         // On Darwin, fsync leaves the bytes in the drive's cache. Some file systems lack F_FULLFSYNC.
@@ -80,11 +84,8 @@ package enum DurableFiles {
 
     /// Waits until the names in a directory are on the disk.
     package static func synchronizeDirectory(_ path: FilePath) throws(FileError) {
-        let descriptor: FileDescriptor
-        do {
-            descriptor = try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec])
-        } catch {
-            throw FileError("open", path, error)
+        let descriptor = try FileError.adding("open", path) {
+            try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec])
         }
         defer { try? descriptor.close() }
         try synchronize(descriptor, path)
@@ -116,11 +117,8 @@ package enum DurableFiles {
 package final class FileLock: Sendable {
     private let descriptor: FileDescriptor
 
-    /// Locks an open file, which is closed when the lock ends.
-    ///
-    /// - Parameter path: The path of the file, for the error's message.
-    /// - Throws: ``FileError`` with the errno `wouldBlock` if the file is locked through another descriptor of any
-    ///   process.
+    /// Locks an open file, which is closed when the lock ends. The path is only for the error's message. Throws
+    /// ``FileError`` with the errno `wouldBlock` if the file is locked through another descriptor of any process.
     package init(_ descriptor: FileDescriptor, _ path: FilePath) throws(FileError) {
         while flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 {
             let error = DurableFiles.lastError
@@ -143,18 +141,14 @@ package final class DurableFile: Sendable {
     private let path: FilePath
     package let descriptor: FileDescriptor
 
-    /// Makes a file that only its owner can read.
-    ///
-    /// - Throws: ``FileError``, also if a file with the name exists.
+    /// Makes a file that only its owner can read. Throws ``FileError``, also if a file with the name exists.
     package convenience init(_ path: FilePath) throws(FileError) {
-        do {
-            let descriptor = try FileDescriptor.open(
+        let descriptor = try FileError.adding("create", path) {
+            try FileDescriptor.open(
                 path, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
                 permissions: [.ownerRead, .ownerWrite])
-            self.init(descriptor, path)
-        } catch {
-            throw FileError("create", path, error)
         }
+        self.init(descriptor, path)
     }
 
     init(_ descriptor: FileDescriptor, _ path: FilePath) {
@@ -167,15 +161,8 @@ package final class DurableFile: Sendable {
     }
 
     package func write(_ bytes: RawSpan) throws(FileError) {
-        do {
-            try bytes.withUnsafeBytes { bytes in
-                var written = 0
-                while written < bytes.count {
-                    written += try descriptor.write(UnsafeRawBufferPointer(rebasing: bytes[written...]))
-                }
-            }
-        } catch {
-            throw FileError("write to", path, error)
+        try FileError.adding("write to", path) {
+            _ = try bytes.withUnsafeBytes { try descriptor.writeAll($0) }
         }
     }
 
@@ -189,12 +176,9 @@ package final class DurableFile: Sendable {
 }
 
 extension DurableFiles {
-    /// Opens a regular file. No link is followed for the name of the file or of its directory, so an attacker's link
-    /// cannot lead to another directory. Named pipes do not block the thread.
-    ///
-    /// - Parameter access: The access mode: reading, writing or both.
-    /// - Returns: `nil` if there is no such file or directory.
-    /// - Throws: ``FileError``, also if one of the names is a link, or the file is not regular.
+    /// Opens a regular file for reading, writing or both; `nil` if there is no such file or directory. No link is
+    /// followed for the name of the file or of its directory, so an attacker's link cannot lead to another directory:
+    /// links and files that are not regular throw a ``FileError``. Named pipes do not block the thread.
     package static func openRegularFile(
         _ path: FilePath, _ access: FileDescriptor.AccessMode
     ) throws(FileError) -> FileDescriptor? {

@@ -12,32 +12,21 @@ package final class PrivateDirectory: Sendable {
     private let allowsOtherNames: Bool
     private let descriptor: FileDescriptor
 
-    /// Opens a directory. Makes the directory and its parents if they are missing.
-    ///
-    /// Permissions of the group and of others are removed.
-    ///
-    /// - Throws: ``FileError`` if the directory cannot be made or opened, belongs to another user, or is writable by
-    ///   others.
+    /// Opens a directory. Makes the directory and its parents if they are missing, and removes permissions of the group
+    /// and of others. Throws ``FileError`` also if it belongs to another user, or is writable by others.
     package convenience init(_ path: FilePath) throws(FileError) {
         try DurableFiles.makeDirectories(path)
-        do {
-            let descriptor = try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec])
-            try self.init(descriptor, path, allowsOtherNames: false)
-        } catch {
-            throw error as? FileError ?? FileError("open", path, error)
+        let descriptor = try FileError.adding("open", path) {
+            try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec])
         }
+        try self.init(descriptor, path, allowsOtherNames: false)
     }
 
     private init(_ descriptor: FileDescriptor, _ path: FilePath, allowsOtherNames: Bool) throws(FileError) {
         self.descriptor = descriptor
         self.path = path
         self.allowsOtherNames = allowsOtherNames
-        let status: Stat
-        do {
-            status = try descriptor.stat()
-        } catch {
-            throw FileError("look at", path, error)
-        }
+        let status = try FileError.adding("look at", path) { try descriptor.stat() }
         guard status.userID.rawValue == geteuid() else {
             throw FileError("use", path, Errno.notPermitted, reason: "it belongs to another user")
         }
@@ -55,11 +44,8 @@ package final class PrivateDirectory: Sendable {
         try? descriptor.close()
     }
 
-    /// Opens a subdirectory, and makes it if it is missing.
-    ///
-    /// - Parameter allowsOtherNames: Whether a file in the subdirectory may have further hard links, which may be in
-    ///   other directories. Defaults to `false`.
-    /// - Throws: ``FileError``, also if the name is a link.
+    /// Opens a subdirectory, and makes it if it is missing. With `allowsOtherNames`, a file in the subdirectory may
+    /// have further hard links, which may be in other directories. Throws ``FileError``, also if the name is a link.
     package func directory(
         _ name: FilePath.Component, allowsOtherNames: Bool = false
     ) throws(FileError) -> PrivateDirectory {
@@ -71,9 +57,7 @@ package final class PrivateDirectory: Sendable {
         return try existingDirectory(name, allowsOtherNames: allowsOtherNames)
     }
 
-    /// Opens an existing subdirectory.
-    ///
-    /// - Throws: ``FileError``, also if the name is a link.
+    /// Opens an existing subdirectory. Throws ``FileError``, also if the name is a link.
     package func existingDirectory(
         _ name: FilePath.Component, allowsOtherNames: Bool = false
     ) throws(FileError) -> PrivateDirectory {
@@ -90,18 +74,14 @@ package final class PrivateDirectory: Sendable {
         try checked(try open(name, O_RDONLY | O_NONBLOCK, action: "open"), name)
     }
 
-    /// Makes a file that only its owner can read.
-    ///
-    /// - Throws: ``FileError``, also if a file with the name exists.
+    /// Makes a file that only its owner can read. Throws ``FileError``, also if a file with the name exists.
     package func create(_ name: FilePath.Component) throws(FileError) -> DurableFile {
         DurableFile(
             try open(name, O_WRONLY | O_CREAT | O_EXCL, action: "create"), path.appending(name))
     }
 
-    /// Makes a copy of a file that takes no space, because the file system copies only blocks that are changed later.
-    ///
-    /// - Returns: `nil` if the file system cannot clone the file.
-    /// - Throws: ``FileError``, also if a file with the name exists.
+    /// Makes a copy of a file that takes no space, because the file system copies only blocks that are changed later;
+    /// `nil` if the file system cannot clone the file. Throws ``FileError``, also if a file with the name exists.
     package func clone(_ file: FileDescriptor, as name: FilePath.Component) throws(FileError) -> DurableFile? {
         #if canImport(Darwin)
         // Cloning fails between volumes and without APFS. A clone has the file's permissions, which may be read-only.
@@ -139,9 +119,8 @@ package final class PrivateDirectory: Sendable {
         #endif
     }
 
-    /// Opens a file, or makes one that only its owner can read.
-    ///
-    /// - Throws: ``FileError`` if the name is a link, or if the file is not regular or has further hard links.
+    /// Opens a file, or makes one that only its owner can read. Throws ``FileError`` if the name is a link, or if the
+    /// file is not regular or has further hard links.
     package func openOrCreate(_ name: FilePath.Component) throws(FileError) -> FileDescriptor {
         let file = try checked(try open(name, O_RDWR | O_CREAT | O_NONBLOCK, action: "open"), name)
         guard fchmod(file.rawValue, 0o600) == 0 else {
@@ -242,9 +221,7 @@ package final class PrivateDirectory: Sendable {
         try DurableFiles.synchronize(descriptor, path)
     }
 
-    /// Locks a file in the directory.
-    ///
-    /// - Throws: ``FileError`` with the errno `wouldBlock` if the file is already locked.
+    /// Locks a file in the directory. Throws ``FileError`` with the errno `wouldBlock` if the file is already locked.
     package func lock(_ name: FilePath.Component) throws(FileError) -> FileLock {
         try FileLock(try openOrCreate(name), path.appending(name))
     }

@@ -11,11 +11,8 @@ package enum SmallFile {
     /// The default maximum size of a file: 64 MiB.
     package static let maximumBytes = 64 << 20
 
-    /// The bytes of a file or pipe.
-    ///
-    /// - Parameters:
-    ///   - maximumBytes: The maximum number of bytes. Defaults to 64 MiB.
-    /// - Throws: ``Fault`` if the file is missing, unreadable, larger than the maximum, or a device without an end.
+    /// The bytes of a file or pipe. Throws ``Fault`` if the file is missing, unreadable, larger than the maximum, or a
+    /// device without an end.
     package static func bytes(of path: FilePath, atMost maximumBytes: Int = maximumBytes) throws(Fault) -> [UInt8] {
         let file: FileDescriptor
         do {

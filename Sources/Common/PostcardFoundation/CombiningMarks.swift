@@ -4,7 +4,6 @@
 /// their number, so a field with 40,000 marks on a letter would occupy a processor for seconds. Real text has at most
 /// 30 marks in a row, the limit of the Stream-Safe Text Format (UAX #15 §13).
 package enum CombiningMarks {
-    /// The maximum number of combining marks in a row.
     package static let maximumInARow = 30
 
     /// The character U+034F, which ends a row of marks without a change to how the text looks.

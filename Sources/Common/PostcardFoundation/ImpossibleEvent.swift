@@ -2,9 +2,7 @@
 package struct ImpossibleEvent: Error, CustomStringConvertible {
     package let description: String
 
-    /// - Parameters:
-    ///   - event: A case of an enum. Its associated values are not shown, because they may be secret.
-    ///   - state: A case of an enum, of which only the name is shown as well.
+    /// Only the names of the two cases are shown, because their associated values may be secret.
     package init(_ event: Any, in state: Any) {
         description =
             "The event \(Self.name(event)) cannot happen in the state \(Self.name(state)). This is a mistake in "

@@ -35,8 +35,6 @@ package enum JSON: Sendable, Hashable {
     package static let maximumDepth = 512
 
     /// Reads a JSON text, which may begin with a byte order mark.
-    ///
-    /// - Throws: ``Malformed``.
     package init(_ text: some Collection<UInt8>, maximumDepth: Int = JSON.maximumDepth) throws(Malformed) {
         var reader = JSONReader(bytes: ContiguousArray(text), maximumDepth: maximumDepth)
         self = try reader.readText()
@@ -108,21 +106,16 @@ extension JSON {
 private struct JSONReader {
     let bytes: ContiguousArray<UInt8>
     let maximumDepth: Int
-    private var index = 0
+    var index = 0
     /// The unfinished arrays and objects, the innermost last.
-    private var open: [Open] = []
+    var open: [Open] = []
 
     /// An unfinished array, or an unfinished object with the name of its next value. It is changed in place, because a
     /// copy for each value would take quadratic time.
-    private struct Open {
+    struct Open {
         var elements: [JSON] = []
         var members: [JSON.Member] = []
         var name: [UInt8]?
-    }
-
-    init(bytes: ContiguousArray<UInt8>, maximumDepth: Int) {
-        self.bytes = bytes
-        self.maximumDepth = maximumDepth
     }
 
     mutating func readText() throws(JSON.Malformed) -> JSON {

@@ -1,8 +1,4 @@
-/// Does some work, and cancels it after a time limit.
-///
-/// - Parameters:
-///   - limit: How long the work may take.
-///   - error: The error to throw after the limit, evaluated at that time.
+/// Does some work, and cancels it after a time limit. `error` is evaluated and thrown at that time.
 package func within<Value: Sendable>(
     _ limit: Duration, or error: @autoclosure @escaping @Sendable () -> any Error,
     _ work: @escaping @Sendable () async throws -> Value
@@ -10,11 +6,7 @@ package func within<Value: Sendable>(
     try await until({ try await Task.sleep(for: limit) }, or: error(), work)
 }
 
-/// Does some work, and cancels it if `end` returns first.
-///
-/// - Parameters:
-///   - end: Returns when the work must end.
-///   - error: The error to throw when `end` returns first, evaluated at that time.
+/// Does some work, and cancels it if `end` returns first. `error` is then evaluated and thrown.
 package func until<Value: Sendable>(
     _ end: @escaping @Sendable () async throws -> Void, or error: @autoclosure @escaping @Sendable () -> any Error,
     _ work: @escaping @Sendable () async throws -> Value
@@ -34,12 +26,6 @@ package func until<Value: Sendable>(
 
 extension Duration {
     /// A delay that grows with each consecutive failure, up to a maximum.
-    ///
-    /// - Parameters:
-    ///   - failures: The number of consecutive failures.
-    ///   - first: The delay after the first failure.
-    ///   - longest: The maximum delay.
-    ///   - factor: Multiplies the delay at each further failure. Defaults to 2.
     package static func growing(
         after failures: Int, from first: Duration, upTo longest: Duration, by factor: Int = 2
     ) -> Duration {

@@ -76,7 +76,6 @@ extension HTTPFields {
         return (1...10).contains(preference)
     }
 
-    /// Adds the fields that ask for digests in requests.
     package mutating func askForDigests() {
         self[.wantContentDigest] = BodyDigest.want
         self[.wantReprDigest] = BodyDigest.want

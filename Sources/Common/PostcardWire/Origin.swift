@@ -1,7 +1,6 @@
 package import HTTPTypes
 package import PostcardFoundation
 
-/// The port of an address.
 package enum Port {
     /// The ports that a server can have. Port 0, which lets the system choose, is not among them.
     package static let valid = 1...65535
@@ -9,9 +8,8 @@ package enum Port {
     /// The default port of a scheme (RFC 9110 §4.2.1 and §4.2.2).
     package static func ofScheme(_ scheme: String?) -> Int { scheme?.lowercased() == "https" ? 443 : 80 }
 
-    /// A host and a port, such as `example.com:8080` or `[::1]:8080` (RFC 3986 §3.2).
-    ///
-    /// - Parameter scheme: The scheme whose default port is left out. Defaults to `nil`: the port is always written.
+    /// A host and a port, such as `example.com:8080` or `[::1]:8080` (RFC 3986 §3.2). The default port of a given
+    /// scheme is left out.
     package static func authority(_ host: String, _ port: Int, of scheme: String? = nil) -> String {
         let name = host.contains(":") ? "[\(host)]" : host
         return scheme != nil && port == ofScheme(scheme) ? name : "\(name):\(port)"
@@ -19,7 +17,6 @@ package enum Port {
 }
 
 extension URL {
-    /// The port of the URL, or the default port of its scheme.
     package var portOrDefault: Int { port ?? Port.ofScheme(scheme) }
 
     /// Whether the port is valid or missing.

@@ -21,7 +21,6 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
     /// The newest version, which has no number, like the future standard.
     case newest
 
-    /// The newest version that has a number.
     package static let latestNumbered = ResumptionVersion.interop9
 
     /// The number in `Upload-Draft-Interop-Version`; `nil` if the version has none.
@@ -33,11 +32,9 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
         self = version
     }
 
-    /// The version of a request. A request without a number, or with an unknown higher number, follows ``newest``. It
-    /// gets no 104 response, because a 104 must contain the client's own number (appendix "Draft Version
-    /// Identification").
-    ///
-    /// - Returns: `nil` for a number below the first, and for a value that is not a number.
+    /// The version of a request; `nil` for a number below the first, and for a value that is not a number. A request
+    /// without a number, or with an unknown higher number, follows ``newest``. It gets no 104 response, because a 104
+    /// must contain the client's own number (appendix "Draft Version Identification").
     package init?(of fields: HTTPFields) {
         guard fields.contains(.uploadDraftInteropVersion) else {
             self = .newest
@@ -49,7 +46,6 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
         self = version
     }
 
-    /// Whether messages of this version follow a rule.
     package func has(_ rule: ResumptionRule) -> Bool { self >= rule.first }
 }
 
@@ -128,8 +124,6 @@ package enum ResumptionProblemType: String, Sendable, CaseIterable {
 
     /// The name of the member with the offset at which the upload continues.
     package static let expectedOffset = "expected-offset"
-    /// The name of the member with the offset in the request.
-    package static let providedOffset = "provided-offset"
 }
 
 extension HTTPField.Name {
@@ -197,7 +191,6 @@ extension HTTPFields {
         self[.incremental] = version.has(.incremental) ? StructuredField.text(true) : nil
     }
 
-    /// Adds the field with the version's number, if there is one.
     package mutating func setResumptionVersion(_ version: ResumptionVersion) {
         self[.uploadDraftInteropVersion] = version.interopNumber.map(StructuredField.text)
     }

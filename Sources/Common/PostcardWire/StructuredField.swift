@@ -10,7 +10,6 @@ package enum StructuredField: Equatable {
     case boolean(Bool)
     case string(String)
     case bytes([UInt8])
-    /// A value of another type.
     case other
 
     /// The largest integer, of 15 digits (§3.3.1).

@@ -244,9 +244,7 @@ package struct CheckedFormParser: Sendable {
     private var parser: FormParser
     private var rules: FormRuleChecker?
 
-    /// Makes a parser for the body of a request.
-    ///
-    /// - Throws: ``FormProblem`` if the Content-Type is not that of a form.
+    /// Makes a parser for the body of a request. Throws ``FormProblem`` if the Content-Type is not that of a form.
     package init(contentType: String, limits: FormLimits, rules: FormRules? = nil) throws(FormProblem) {
         self.init(try FormParser(contentType: contentType, limits: limits), rules: rules)
     }
@@ -259,18 +257,15 @@ package struct CheckedFormParser: Sendable {
     /// The number of bytes of the body that have been read.
     package var offset: Int64 { parser.offset }
 
-    /// The next event in a chunk of the body, as ``FormParser/nextEvent(in:at:)`` returns it.
-    ///
-    /// - Throws: ``FormProblem`` if the body is malformed, exceeds a limit or breaks a rule.
+    /// The next event in a chunk of the body, as ``FormParser/nextEvent(in:at:)`` returns it. Throws ``FormProblem`` if
+    /// the body is malformed, exceeds a limit or breaks a rule.
     package mutating func nextEvent(in chunk: RawSpan, at position: inout Int) throws(FormProblem) -> FormEvent? {
         let event = try parser.nextEvent(in: chunk, at: &position)
         if let event { try rules?.check(event, in: chunk, readBy: parser) }
         return event
     }
 
-    /// Ends the body.
-    ///
-    /// - Throws: ``FormProblem`` if the body is incomplete, or a part is missing.
+    /// Ends the body. Throws ``FormProblem`` if the body is incomplete, or a part is missing.
     package mutating func finish() throws(FormProblem) {
         try parser.finish()
         try rules?.formEnded(at: parser.offset)

@@ -39,11 +39,8 @@ extension MultipartForm {
         }
     }
 
-    /// The form with prepared parts.
-    ///
-    /// - Parameters:
-    ///   - limits: The known limits of the server.
-    ///   - folder: The folder for new files. The caller removes it.
+    /// The form with parts that are prepared for the server's known limits, with new files in a folder that the caller
+    /// removes.
     @concurrent package func prepared(within limits: FormSizeLimits, in folder: URL) async throws -> MultipartForm {
         var form = self
         for (index, part) in parts.enumerated() {

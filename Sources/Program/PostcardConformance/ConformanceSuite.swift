@@ -9,7 +9,6 @@ package struct ConformanceSuite: Sendable {
     package let server: ServerAddress
     /// The content that the checks upload. Defaults to a form.
     package var content = ContentSource.form
-    /// The settings for the requests of the checks.
     package var settings = CheckSettings()
 
     package init(server: ServerAddress) {
@@ -21,12 +20,7 @@ package struct ConformanceSuite: Sendable {
         resourceChecks + stateChecks + limitChecks + creationChecks + offsetChecks + appendChecks + appendRefusalChecks
         + cancellationChecks + concurrencyChecks + interimResponseChecks + problemChecks + accessChecks
 
-    /// Runs checks, one after the other.
-    ///
-    /// - Parameters:
-    ///   - checks: The checks. Defaults to all.
-    ///   - onResult: Called after each check.
-    /// - Throws: `ConnectionFailure` if the server does not respond at all.
+    /// Runs checks, one after the other. Throws `ConnectionFailure` if the server does not respond at all.
     package func run(
         _ checks: [ConformanceCheck] = Self.checks, onResult: (ConformanceResult) throws -> Void = { _ in }
     ) async throws -> ConformanceReport {
@@ -85,13 +79,7 @@ private struct ServerProbe {
     /// The maximum size of a content, in bytes, for a server with a large `min-append-size`.
     private static let maximumBytes: Int64 = 64 << 20
 
-    init(suite: ConformanceSuite) {
-        self.suite = suite
-    }
-
-    /// Makes the requests before all checks.
-    ///
-    /// - Throws: `ConnectionFailure` if the server does not respond.
+    /// Makes the requests before all checks. Throws `ConnectionFailure` if the server does not respond.
     mutating func run() async throws {
         try await makeContents()
         try await learn { session in
@@ -149,7 +137,6 @@ private struct ServerProbe {
     }
 }
 
-/// The result of a check.
 package struct ConformanceResult: Sendable {
     package let check: ConformanceCheck
     package let outcome: CheckOutcome
@@ -181,7 +168,6 @@ package struct ConformanceReport: Sendable {
         self.results = results
     }
 
-    /// The number of checks with an outcome.
     package func count(of outcome: CheckOutcome) -> Int {
         results.count { $0.outcome == outcome }
     }

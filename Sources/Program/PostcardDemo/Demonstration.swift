@@ -17,7 +17,6 @@ package struct Demonstration {
     package let directory: String
     /// Called with each line of the result.
     package let report: (String) throws -> Void
-    /// The transport that sends the form.
     package let transport: any UploadTransport
     /// Called with the progress of the upload; `nil` to show no progress.
     package var progress: (@Sendable (UploadProgress) -> Void)?
@@ -39,10 +38,9 @@ package struct Demonstration {
         package let description: String
     }
 
-    /// Starts the receiver, sends the pictures, and compares the received files.
-    ///
-    /// - Throws: ``Failure`` if the received files differ from the pictures, `UploadError` if the form cannot be sent,
-    ///   and `UploadStoreError` if the directory cannot be used.
+    /// Starts the receiver, sends the pictures, and compares the received files. Throws ``Failure`` if the received
+    /// files differ from the pictures, `UploadError` if the form cannot be sent, and `UploadStoreError` if the
+    /// directory cannot be used.
     package func run() async throws {
         let router = Router()
         router.addUploads(to: try LocalUploadStore(directory: FilePath(directory)))
@@ -87,7 +85,6 @@ package struct Demonstration {
         try compare(try UploadRecord(json: response.body), with: pictures)
     }
 
-    /// Compares the stored files with the pictures.
     private func compare(_ record: UploadRecord, with pictures: [URL]) throws {
         for field in record.fields { try report("\(field.name): \(field.value)") }
         guard record.files.count == pictures.count else {

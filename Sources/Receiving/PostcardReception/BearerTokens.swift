@@ -42,13 +42,10 @@ extension UploadProblem {
         code: "token-wrong", message: "The receiver does not accept the token for this.",
         challenge: #"Bearer realm="postcard", error="invalid_token""#)
 
-    private static func unauthorized(
-        code: UploadProblem.Code, message: String, challenge: String
-    ) -> UploadProblem {
-        var problem = UploadProblem(
+    private static func unauthorized(code: Code, message: String, challenge: String) -> UploadProblem {
+        UploadProblem(
             status: 401, code: code, message: message,
-            advice: "Send Authorization: Bearer with a token from the operator of the receiver.")
-        problem.challenge = challenge
-        return problem
+            advice: "Send Authorization: Bearer with a token from the operator of the receiver.",
+            challenge: challenge)
     }
 }

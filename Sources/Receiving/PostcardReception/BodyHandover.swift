@@ -85,9 +85,7 @@ final class BodyHandover: Sendable {
         return count == 0 ? UploadProblem.bodyNotPassed(of: announced) : RequestInterruption.endedEarly
     }
 
-    /// Waits until the form needs bytes.
-    ///
-    /// - Returns: `false` if the form needs no more bytes.
+    /// Waits until the form needs bytes. Returns `false` if the form needs no more bytes.
     private func isWanted() async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
@@ -145,9 +143,8 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// Ends the body for both tasks. Does nothing if the body has already ended.
-    ///
-    /// - Parameter error: The error for the form; `nil` at the end of a complete body.
+    /// Ends the body for both tasks, with an error for the form or `nil` if it is complete. Does nothing if it has
+    /// already ended.
     func end(with error: (any Error)?) {
         let state = progress.withLock { progress -> State in
             if case .ended = progress.state { return .busy(nil) }
@@ -202,9 +199,8 @@ final class BodyHandover: Sendable {
 }
 
 extension BodyHandover.Progress {
-    /// Makes the form wait for bytes.
-    ///
-    /// - Returns: The reading task that waits for the form, if any, and the result if the body has already ended.
+    /// Makes the form wait for bytes. Returns the reading task that waits for the form, and the result of an ended
+    /// body, if any.
     fileprivate mutating func wait(
         _ reader: CheckedContinuation<ByteBuffer?, any Error>
     ) -> (waiter: CheckedContinuation<Bool, Never>?, result: Result<ByteBuffer?, any Error>?) {

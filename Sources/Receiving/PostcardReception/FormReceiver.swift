@@ -214,9 +214,7 @@ public struct FormReceiver: Sendable {
     private func admit(_ head: HTTPRequest) throws(UploadProblem) {
         try tokens?.check(head.headerFields[.authorization])
         guard let length = head.headerFields[.contentLength] else { return }
-        guard !length.isEmpty, length.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
-            throw .malformedRequest
-        }
+        guard !length.isEmpty, length.utf8.allSatisfy(\.isDigit) else { throw .malformedRequest }
     }
 
     private func problem(for error: any Error, _ connection: ClientConnection) -> UploadProblem {

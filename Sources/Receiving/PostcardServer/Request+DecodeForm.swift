@@ -52,16 +52,11 @@ private struct FormCollector {
     let files: TemporaryFiles?
     let options: FormReadingOptions
     private(set) var form = ReceivedForm()
-    private var textBytes = 0
-    private var fileBytes = 0
+    var textBytes = 0
+    var fileBytes = 0
 
     /// The number of bytes that are written at once: enough to make changes of threads cheap.
     private static let batchBytes = 256 << 10
-
-    init(files: TemporaryFiles?, options: FormReadingOptions) {
-        self.files = files
-        self.options = options
-    }
 
     mutating func take(_ part: FormPartContent<FormBody>) async throws {
         let content = part.header.isFile ? try await file(part) : try await text(part)

@@ -58,7 +58,6 @@ public enum ResumableUploadStoreCheck: String, Sendable, CaseIterable {
     }
 }
 
-/// The implementations of the checks in ``ResumableUploadStoreCheck``.
 struct UnfinishedUploadChecks {
     let check: String
 

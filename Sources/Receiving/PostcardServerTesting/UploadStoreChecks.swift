@@ -6,7 +6,6 @@ import PostcardStore
 struct UploadStoreChecks {
     let check: UploadStoreCheck
 
-    /// A form to store.
     struct Form: Sendable {
         var fields = [
             UploadRecord.Field(name: "이름", value: "초코"), UploadRecord.Field(name: "이름", value: ""),

@@ -40,8 +40,8 @@ struct FormPartsTests {
         stride(from: 0, to: form.count, by: size).map { form[$0..<min($0 + size, form.count)] }
     }
 
-    @Test("Each is read in pieces, however the body is cut", arguments: [1, 2, 7, 50, 1000])
-    func pieces(size: Int) async throws {
+    @Test(arguments: [1, 2, 7, 50, 1000])
+    func `each is read in pieces, however the body is cut`(size: Int) async throws {
         let slices = Self.chunks(of: size)
         #expect(try await contents(of: Chunks(slices)) == ["a": "초코", "b": "\r\n--X\r\n--XXY", "c": ""])
         #expect(
@@ -60,8 +60,8 @@ struct FormPartsTests {
         return contents
     }
 
-    @Test("What is not read of a part is passed over")
-    func passedOver() async throws {
+    @Test
+    func `what is not read of a part is passed over`() async throws {
         var names: [String] = []
         for try await part in try FormParts(of: Chunks(Self.chunks(of: 5)), contentType: Self.contentType) {
             names.append(part.header.name)
@@ -72,8 +72,8 @@ struct FormPartsTests {
         #expect(names == ["a", "b", "c"])
     }
 
-    @Test("A part that is read too late says so")
-    func tooLate() async throws {
+    @Test
+    func `a part that is read too late says so`() async throws {
         var parts = try FormParts(of: Chunks(Self.chunks(of: 5)), contentType: Self.contentType).makeAsyncIterator()
         let first = try #require(try await parts.next())
         _ = try await parts.next()
@@ -81,8 +81,8 @@ struct FormPartsTests {
         #expect(error?.code == .partPassed && error?.partIndex == 0)
     }
 
-    @Test("The body is asked for no more than is read of it")
-    func backPressure() async throws {
+    @Test
+    func `the body is asked for no more than is read of it`() async throws {
         let chunks = Chunks(Self.chunks(of: 1))
         var parts = try FormParts(of: chunks, contentType: Self.contentType).makeAsyncIterator()
         #expect(chunks.count == 0)
@@ -94,8 +94,8 @@ struct FormPartsTests {
         #expect(chunks.count == header + 1)
     }
 
-    @Test("More than may be held is an error, at the limit and one more", arguments: [6, 5])
-    func collectLimit(maximumBytes: Int) async throws {
+    @Test(arguments: [6, 5])
+    func `more than may be held is an error, at the limit and one more`(maximumBytes: Int) async throws {
         var parts = try FormParts(of: Chunks(Self.chunks(of: 4)), contentType: Self.contentType).makeAsyncIterator()
         let part = try #require(try await parts.next())
         if maximumBytes == 6 {
@@ -106,8 +106,8 @@ struct FormPartsTests {
         }
     }
 
-    @Test("A form that breaks off is an error, at whatever byte", arguments: 0..<form.count - 2)
-    func brokenOff(length: Int) async throws {
+    @Test(arguments: 0..<form.count - 2)
+    func `a form that breaks off is an error, at whatever byte`(length: Int) async throws {
         let chunks = Chunks([Self.form[..<length]])
         await #expect(throws: FormProblem.self) { try await contents(of: chunks) }
     }

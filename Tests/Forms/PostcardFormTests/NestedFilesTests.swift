@@ -12,8 +12,8 @@ struct NestedFilesTests {
         #"Content-Disposition: file; filename="a.txt""#, "Content-Type: text/plain", "", "one", "--YY",
         #"Content-Disposition: attachment; filename="b.jpg""#, "", "two", "--YY--", "--XX--", "")
 
-    @Test("They become parts of the outer name, with offsets in the body")
-    func nestedFiles() throws {
+    @Test
+    func `they become parts of the outer name, with offsets in the body`() throws {
         let form = try ReceivedForm(contentType: Self.contentType, body: Data(Self.nested.utf8))
         #expect(form.parts.map(\.header.name) == ["user", "files", "files"])
         #expect(form.parts.map(\.header.filename) == [nil, "a.txt", "b.jpg"])
@@ -24,8 +24,8 @@ struct NestedFilesTests {
         }
     }
 
-    @Test("They are the same where the body comes in chunks", arguments: [1, 10, 1000])
-    func chunks(size: Int) async throws {
+    @Test(arguments: [1, 10, 1000])
+    func `they are the same where the body comes in chunks`(size: Int) async throws {
         let bytes = Array(Self.nested.utf8)
         let chunks = AsyncStream { continuation in
             for start in stride(from: 0, to: bytes.count, by: size) {
@@ -37,8 +37,8 @@ struct NestedFilesTests {
         #expect(form.parts.map(\.text) == ["초코", "one", "two"])
     }
 
-    @Test("A problem in them says where it is in the body")
-    func problem() throws {
+    @Test
+    func `a problem in them says where it is in the body`() throws {
         let broken = Self.nested.replacing("--YY--\r\n", with: "--YY-x\r\n")
         let problem = #expect(throws: FormProblem.self) {
             try ReceivedForm(contentType: Self.contentType, body: Data(broken.utf8))
@@ -47,8 +47,8 @@ struct NestedFilesTests {
         #expect(problem?.offset == Int64(broken.utf8.count - "\r\n--XX--\r\n".utf8.count))
     }
 
-    @Test("They may be as large as files, and the type of a part is compared whole")
-    func largeFile() throws {
+    @Test
+    func `they may be as large as files, and the type of a part is compared whole`() throws {
         let picture = String(repeating: "x", count: 2 << 20)
         let large = Self.nested.replacing("one\r\n", with: "\(picture)\r\n")
         let form = try ReceivedForm(contentType: Self.contentType, body: Data(large.utf8))
@@ -61,8 +61,8 @@ struct NestedFilesTests {
         }
     }
 
-    @Test("Rules refuse them, because they would go unchecked")
-    func rules() throws {
+    @Test
+    func `rules refuse them, because they would go unchecked`() throws {
         var checker = FormRuleChecker(try FormRules(fields: ["files": .init(), "user": .init()]))
         var parser = try FormParser(boundary: "XX")
         let bytes = Array(Self.nested.utf8)
@@ -75,8 +75,8 @@ struct NestedFilesTests {
         #expect(problem?.code == .nestedFiles)
     }
 
-    @Test("They count for the form's limit of parts")
-    func limit() {
+    @Test
+    func `they count for the form's limit of parts`() {
         var limits = FormLimits()
         limits.maximumParts = 2
         let problem = #expect(throws: FormProblem.self) {
@@ -85,16 +85,16 @@ struct NestedFilesTests {
         #expect(problem?.code == .tooManyParts)
     }
 
-    @Test("A form of the largest size that is allowed may hold them")
-    func largestForm() throws {
+    @Test
+    func `a form of the largest size that is allowed may hold them`() throws {
         var limits = FormLimits()
         limits.maximumBodyBytes = Int64(Self.nested.utf8.count)
         let form = try ReceivedForm(contentType: Self.contentType, body: Data(Self.nested.utf8), limits: limits)
         #expect(form.parts.map(\.text) == ["초코", "one", "two"])
     }
 
-    @Test("What comes before the first of them is limited, counted from the beginning of the part's content")
-    func preamble() throws {
+    @Test
+    func `what comes before the first of them is limited, counted from the beginning of the part's content`() throws {
         let first = "--YY\r\nContent-Disposition: file"
         let body = Data(Self.nested.replacing(first, with: "preamble\r\n\(first)").utf8)
         var limits = FormLimits()
@@ -119,8 +119,10 @@ struct NestedFilesTests {
         ("", "iso-8859-1//TRANSLIT", nil), ("", "UTF-8", nil), ("", "iso-2022-kr", nil), ("", "iso-8859-7", "ι"),
     ]
 
-    @Test("A text is read in its part's charset, else in the form's, else in UTF-8", arguments: charsets)
-    func charset(header: String, charsetField: String?, text: String?) throws {
+    @Test(arguments: charsets)
+    func `a text is read in its part's charset, else in the form's, else in UTF-8`(
+        header: String, charsetField: String?, text: String?
+    ) throws {
         var bytes: [UInt8] = []
         if let charsetField {
             bytes += Array("--XX\r\nContent-Disposition: form-data; name=_charset_\r\n\r\n\(charsetField)\r\n".utf8)
@@ -143,8 +145,10 @@ struct NestedFilesTests {
         ("iso-8859-1", [0xC3, 0xA9], "é"), ("x-unknown", [0xC3, 0xA9], "é"), ("euc-kr", [0xFF], nil),
     ]
 
-    @Test("A text is decoded from the charset that a browser would take for its label", arguments: texts)
-    func decoded(charset: String, bytes: [UInt8], text: String?) throws {
+    @Test(arguments: texts)
+    func `a text is decoded from the charset that a browser would take for its label`(
+        charset: String, bytes: [UInt8], text: String?
+    ) throws {
         let body =
             Array(
                 "--XX\r\nContent-Disposition: form-data; name=a\r\nContent-Type: text/plain; charset=\(charset)\r\n\r\n"

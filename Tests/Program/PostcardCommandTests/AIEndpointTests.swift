@@ -100,8 +100,8 @@ struct AIEndpointTests {
         try await running.value
     }
 
-    @Test("A service receives what OpenAI's client for Python sends")
-    func python() async throws {
+    @Test
+    func `a service receives what OpenAI's client for Python sends`() async throws {
         let python = Repository.url(".build/receivers/bin/python")
         let script = Repository.url("Tests/Senders/send_openai.py")
         try Tool.require(python.path)
@@ -123,8 +123,8 @@ struct AIEndpointTests {
         (["gpt-image-2", prompt] + (try pictures.map { try digest(of: Data(contentsOf: $0)) })).joined(separator: " ")
     }
 
-    @Test("The article's endpoints send what such a service receives")
-    func endpoints() async throws {
+    @Test
+    func `the article's endpoints send what such a service receives`() async throws {
         try await withService { url in
             let transcript = try await transcribed(recording, by: url, of: Account())
             #expect(transcript.text == "gpt-transcribe memo.m4a \(try digest(of: Data(contentsOf: recording)))")
@@ -135,17 +135,15 @@ struct AIEndpointTests {
         }
     }
 
-    @Test(
-        "Each documented extension passes the article's rules",
-        arguments: ["flac", "m4a", "mp3", "mp4", "mpeg", "mpga", "oga", "ogg", "wav", "webm"])
-    func extensions(name: String) throws {
+    @Test(arguments: ["flac", "m4a", "mp3", "mp4", "mpeg", "mpga", "oga", "ogg", "wav", "webm"])
+    func `each documented extension passes the article's rules`(name: String) throws {
         let type = try #require(MediaType.forExtension(of: "memo.\(name)"))
         let types = try #require(try Transcription.rules().files["file"]?.types)
         #expect(types.contains(MediaRange(type)), "\(type)")
     }
 
-    @Test("Another type or too many bytes are an error that says what to do, before anything is sent")
-    func refusals() async throws {
+    @Test
+    func `another type or too many bytes are an error that says what to do, before anything is sent`() async throws {
         let nowhere = try #require(URL(string: "http://127.0.0.1:1/v1"))
         let other = try folder.file("memo.aac", [0xFF, 0xF1, 0x50, 0x80])
         let large = try folder.file("large.m4a", Data("\0\0\0\u{20}ftypM4A ".utf8))

@@ -44,16 +44,16 @@ struct DocumentedModule: Sendable, CustomTestStringConvertible {
 
 @Suite("The documentation", .timeLimit(.minutes(10)))
 struct DocumentationTests {
-    @Test("Its Swift is what the tests or the check for Apple's platforms compile", arguments: DocumentedModule.all)
-    func swift(of module: DocumentedModule) throws {
+    @Test(arguments: DocumentedModule.all)
+    func `its Swift is what the tests or the check for Apple's platforms compile`(of module: DocumentedModule) throws {
         // The examples of this page are pieces of code, and their table is tested with the problems.
         for article in try module.articles() where !article.path.hasSuffix("/Problems.md") {
             #expect(try article.uncompiledSwift() == [], "\(article)")
         }
     }
 
-    @Test("Its links name articles and public symbols", arguments: DocumentedModule.all)
-    func links(of module: DocumentedModule) throws {
+    @Test(arguments: DocumentedModule.all)
+    func `its links name articles and public symbols`(of module: DocumentedModule) throws {
         let symbols = try Set(module.symbols().keys)
         let articles = try module.articles()
         for article in articles {
@@ -71,8 +71,8 @@ struct DocumentationTests {
         }
     }
 
-    @Test("Its landing page groups all public types", arguments: DocumentedModule.all)
-    func landingPage(of module: DocumentedModule) throws {
+    @Test(arguments: DocumentedModule.all)
+    func `its landing page groups all public types`(of module: DocumentedModule) throws {
         let topics = try module.topics()
         for (name, declaration) in try module.symbols() where !name.contains("/") {
             let kinds: Set<Substring> = ["actor", "class", "enum", "protocol", "struct"]
@@ -81,8 +81,8 @@ struct DocumentationTests {
         }
     }
 
-    @Test("Its landing page links to every article", arguments: DocumentedModule.all)
-    func articles(of module: DocumentedModule) throws {
+    @Test(arguments: DocumentedModule.all)
+    func `its landing page links to every article`(of module: DocumentedModule) throws {
         let topics = try module.topics()
         for article in try module.articles() where !article.path.hasSuffix("/\(module.name).md") {
             let name = URL(filePath: article.path).deletingPathExtension().lastPathComponent
@@ -90,16 +90,16 @@ struct DocumentationTests {
         }
     }
 
-    @Test("The READMEs link to its landing page", arguments: DocumentedModule.all)
-    func readmes(of module: DocumentedModule) throws {
+    @Test(arguments: DocumentedModule.all)
+    func `the READMEs link to its landing page`(of module: DocumentedModule) throws {
         for path in ["README.md", "README.ko.md"] {
             let link = "[`\(module.name)`](\(module.folder)/\(module.name).md)"
             #expect(try Document(path).text.contains(link), "\(path)")
         }
     }
 
-    @Test("Its Korean articles have the headings, code, figures and links of the English ones")
-    func korean() throws {
+    @Test
+    func `its Korean articles have the headings, code, figures and links of the English ones`() throws {
         let articles = try DocumentedModule.all.flatMap { try $0.articles() }.filter { $0.path.hasSuffix("-ko.md") }
         #expect(articles.count == 6)
         for article in articles {
@@ -109,8 +109,8 @@ struct DocumentationTests {
         }
     }
 
-    @Test("The output of explain in its article is what it prints")
-    func explain() async throws {
+    @Test
+    func `the output of explain in its article is what it prints`() async throws {
         let article = try Document("Sources/Forms/PostcardDoctor/PostcardDoctor.docc/ExplainingARequest.md")
         let shown = try #require(
             article.blocks(in: "console").first { $0.first?.contains("| postcard explain") == true })
@@ -120,8 +120,8 @@ struct DocumentationTests {
         #expect(ending.text == shown.dropFirst().map { $0 + "\n" }.joined())
     }
 
-    @Test("Its code for other servers is well-formed", arguments: ["php", "python"])
-    func otherServers(language: String) async throws {
+    @Test(arguments: ["php", "python"])
+    func `its code for other servers is well-formed`(language: String) async throws {
         let article = try Document("Sources/Sending/PostcardClient/PostcardClient.docc/WhatYourServerHasToDo.md")
         let code = try #require(article.blocks(in: language).first).joined(separator: "\n")
         let folder = try TemporaryFolder()
@@ -135,15 +135,15 @@ struct DocumentationTests {
         #expect(ending.status == 0, "\(ending.text) \(ending.messages)")
     }
 
-    @Test("Its rules as JSON are those that it makes in Swift")
-    func rules() throws {
+    @Test
+    func `its rules as JSON are those that it makes in Swift`() throws {
         let article = try Document("Sources/Forms/PostcardForm/PostcardForm.docc/RulesOnBothSides.md")
         let json = try #require(article.blocks(in: "json").first).joined(separator: "\n")
         #expect(try FormRules(json: Data(json.utf8)) == rulesOfTheArticle())
     }
 
-    @Test("Its forms elsewhere are read from pieces of any size", arguments: [1, 7, 1 << 20])
-    func elsewhere(size: Int) async throws {
+    @Test(arguments: [1, 7, 1 << 20])
+    func `its forms elsewhere are read from pieces of any size`(size: Int) async throws {
         var form = MultipartForm()
         form.append("초코", named: "name")
         form.append(Data(repeating: 7, count: 300), named: "petImage", filename: "a.bin")

@@ -9,8 +9,8 @@ struct ExplainTests {
     /// The command for a body, as a shell reads it.
     private static let explain = "'\(Program.url.path)' explain --content-type 'multipart/form-data; boundary=XX'"
 
-    @Test("A valid form ends it with 0, and its parts are mapped")
-    func valid() async throws {
+    @Test
+    func `a valid form ends it with 0, and its parts are mapped`() async throws {
         let folder = try TemporaryFolder()
         let file = try folder.file("body", Self.form.utf8)
         let ending = try await Program.run(["explain", "--content-type", "multipart/form-data; boundary=XX", file.path])
@@ -51,8 +51,8 @@ struct ExplainTests {
         #expect(mixed.status == 64)
     }
 
-    @Test("A broken form ends it with 1, and the byte, the reason and the fix are printed")
-    func broken() async throws {
+    @Test
+    func `a broken form ends it with 1, and the byte, the reason and the fix are printed`() async throws {
         let request =
             "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\nContent-Length: 65\r\n\r\n"
             + Self.form.replacing("\r\n\r\n", with: "\n\r\n")
@@ -66,8 +66,10 @@ struct ExplainTests {
         #expect(lines.allSatisfy { $0.count <= 80 })
     }
 
-    @Test("A form that a receiver takes and loses something of is not valid, and what loses it is said first")
-    func losing() async throws {
+    @Test
+    func `a form that a receiver takes and loses something of is not valid, and what loses it is said first`()
+        async throws
+    {
         let field = "\r\n--XX\r\nContent-Disposition: form-data; name="
         let picture =
             Array("\(field)\"p\"; filename=\"p.jpg\"\r\nContent-Type: image/jpeg\r\n\r\n".utf8)
@@ -93,8 +95,8 @@ struct ExplainTests {
         }
     }
 
-    @Test("As JSON it has the keys that scripts rely on")
-    func json() async throws {
+    @Test
+    func `as JSON it has the keys that scripts rely on`() async throws {
         let ending = try await Program.run(
             ["explain", "--json", "--content-type", "multipart/form-data; boundary=XX"],
             input: Data(Self.form.utf8.dropLast(9)))
@@ -120,8 +122,10 @@ struct ExplainTests {
         (Array("Dear reader,\n".utf8), "text"), ([0x00, 0x9B, 0x31, 0x6D], "not text"),
     ]
 
-    @Test("An input other than a request is described, and cannot control the terminal", arguments: strangers)
-    func stranger(bytes: [UInt8], words: String) async throws {
+    @Test(arguments: strangers)
+    func `an input other than a request is described, and cannot control the terminal`(bytes: [UInt8], words: String)
+        async throws
+    {
         let ending = try await Program.run(["explain"], input: Data(bytes))
         #expect(ending.status == 1)
         let lines = ending.text.split(separator: "\n")
@@ -130,8 +134,8 @@ struct ExplainTests {
         #expect(!ending.text.unicodeScalars.contains { $0.properties.generalCategory == .control && $0 != "\n" })
     }
 
-    @Test("A trace of curl's is taken apart, and what its notation hides is said")
-    func trace() async throws {
+    @Test
+    func `a trace of curl's is taken apart, and what its notation hides is said`() async throws {
         let trace = """
             == Info: Connected
             => Send header, 69 bytes (0x45)
@@ -148,8 +152,8 @@ struct ExplainTests {
         #expect((explanation["remarks"] as? [String])?.isEmpty == false)
     }
 
-    @Test("Of a HAR file with several uploads one is chosen by its number")
-    func archive() async throws {
+    @Test
+    func `of a HAR file with several uploads one is chosen by its number`() async throws {
         let body = Self.form.replacing("\"", with: "\\\"").replacing("\r\n", with: "\\r\\n")
         let entry = #"""
             {"request": {"method": "POST", "url": "http://localhost/PATH", "headers":
@@ -166,8 +170,8 @@ struct ExplainTests {
         #expect(try await Program.run(["explain"], input: Data("{}".utf8)).status == 66)
     }
 
-    @Test("What is certain is fixed in another file, from a file and from a pipe")
-    func fix() async throws {
+    @Test
+    func `what is certain is fixed in another file, from a file and from a pipe`() async throws {
         let folder = try TemporaryFolder()
         let broken = Data(Self.form.replacing("\r\n", with: "\n").utf8)
         let file = try folder.file("body", broken)
@@ -182,8 +186,8 @@ struct ExplainTests {
         }
     }
 
-    @Test("Standard input is fixed from where its reading began, whatever was read of it before")
-    func fixFromOffset() async throws {
+    @Test
+    func `standard input is fixed from where its reading began, whatever was read of it before`() async throws {
         let folder = try TemporaryFolder()
         let output = folder.url.appending(path: "fixed")
         let input = try folder.file("input", ("0123456789" + Self.form.replacing("\r\n", with: "\n")).utf8)
@@ -193,8 +197,10 @@ struct ExplainTests {
         #expect(try Data(contentsOf: output) == Data(Self.form.utf8))
     }
 
-    @Test("A replaced file keeps its permissions, a link stays a link, and a new file is as private as the input")
-    func fixedFile() async throws {
+    @Test
+    func `a replaced file keeps its permissions, a link stays a link, and a new file is as private as the input`()
+        async throws
+    {
         let folder = try TemporaryFolder()
         let files = FileManager.default
         let body = Self.form.replacing("\r\n", with: "\n")
@@ -227,8 +233,8 @@ struct ExplainTests {
         }
     }
 
-    @Test("What is not a regular file is not replaced, and standard output is no file to fix")
-    func irregularFiles() async throws {
+    @Test
+    func `what is not a regular file is not replaced, and standard output is no file to fix`() async throws {
         let folder = try TemporaryFolder()
         let type = ["--content-type", "multipart/form-data; boundary=XX"]
         let pipe = folder.url.appending(path: "pipe")
@@ -244,8 +250,8 @@ struct ExplainTests {
         #expect(ending.messages.contains("./-"), "\(ending.messages)")
     }
 
-    @Test("A form to edit that finds no room leaves nothing")
-    func noRoomToEdit() async throws {
+    @Test
+    func `a form to edit that finds no room leaves nothing`() async throws {
         let folder = try TemporaryFolder()
         let small = "--XX\r\nContent-Disposition: form-data; name=\"s\"; filename=\"s.txt\"\r\n\r\nsmall\r\n"
         let large = small.replacing("small", with: String(repeating: "x", count: 200_000))
@@ -262,8 +268,8 @@ struct ExplainTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: "\(folder.path)/empty").isEmpty)
     }
 
-    @Test("The JSON has what was fixed and what was not")
-    func fixAsJSON() async throws {
+    @Test
+    func `the JSON has what was fixed and what was not`() async throws {
         let folder = try TemporaryFolder()
         let type = ["--content-type", "multipart/form-data; boundary=XX"]
         let form = Self.form.replacing("초코", with: "Optional(1)")
@@ -281,8 +287,8 @@ struct ExplainTests {
         }
     }
 
-    @Test("A warning that stays is no question to the sender")
-    func warningsLeft() async throws {
+    @Test
+    func `a warning that stays is no question to the sender`() async throws {
         let folder = try TemporaryFolder()
         let output = folder.url.appending(path: "fixed")
         let type = ["--content-type", "multipart/form-data; boundary=XX"]
@@ -291,8 +297,8 @@ struct ExplainTests {
         #expect(ending.text.contains("Left, because it may be meant\n  null-text: "), "\(ending.text)")
     }
 
-    @Test("An input that comes only once and finds no room is explained or refused, never fixed in part")
-    func noRoom() async throws {
+    @Test
+    func `an input that comes only once and finds no room is explained or refused, never fixed in part`() async throws {
         let folder = try TemporaryFolder()
         let output = folder.url.appending(path: "fixed")
         let body = Self.form.replacing("초코", with: String(repeating: "x", count: 200_000)).dropLast(2)
@@ -309,8 +315,8 @@ struct ExplainTests {
         #expect(!FileManager.default.fileExists(atPath: output.path))
     }
 
-    @Test("What cannot be fixed leaves no file")
-    func nothingToFix() async throws {
+    @Test
+    func `what cannot be fixed leaves no file`() async throws {
         let folder = try TemporaryFolder()
         let output = folder.url.appending(path: "fixed")
         let ending = try await Program.run(["explain", "--fix", output.path], input: Data([0xFF, 0xD8, 0xFF, 0xE0]))
@@ -319,8 +325,8 @@ struct ExplainTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
-    @Test("Servers that are named judge by their settings, and one that is not known is a usage error")
-    func against() async throws {
+    @Test
+    func `servers that are named judge by their settings, and one that is not known is a usage error`() async throws {
         let type = ["--content-type", "multipart/form-data; boundary=XX"]
         let field = "--XX\r\nContent-Disposition: form-data; name=\"a\"; filename=\"a\"\r\n\r\n"
         let large = Data((field + String(repeating: "x", count: 3 << 20) + "\r\n--XX--\r\n").utf8)
@@ -336,8 +342,8 @@ struct ExplainTests {
         #expect(try await Program.run(["explain", "--against", "geocities"]).status == 64)
     }
 
-    @Test("What cannot be read ends it with 66, and what cannot be understood with 64")
-    func failures() async throws {
+    @Test
+    func `what cannot be read ends it with 66, and what cannot be understood with 64`() async throws {
         #expect(try await Program.run(["explain", "/no/such/file"]).status == 66)
         #expect(try await Program.run(["explain", "/usr"]).status == 66)
         #expect(try await Program.run(["explain", "a", "b"]).status == 64)
@@ -357,8 +363,8 @@ struct ExplainTests {
 
 @Suite("postcard demo")
 struct DemoTests {
-    @Test("It ends with 0 after three digests that are the same")
-    func demo() async throws {
+    @Test
+    func `it ends with 0 after three digests that are the same`() async throws {
         let folder = try TemporaryFolder()
         let ending = try await Program.run(["demo", "--directory", folder.path])
         #expect(ending.status == 0, "\(ending.messages)")

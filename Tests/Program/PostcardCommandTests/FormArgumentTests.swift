@@ -37,8 +37,8 @@ struct FormArgumentTests {
             ("t=<notes.txt;type=text/plain", "t", .textOfFile(path: "notes.txt"), "text/plain", nil),
         ]
 
-    @Test("It is read as curl reads it, and loses nothing of a text", arguments: arguments)
-    func reads(
+    @Test(arguments: arguments)
+    func `it is read as curl reads it, and loses nothing of a text`(
         argument: String, name: String, source: FormArgument.Source, type: String?, filename: String?
     ) throws {
         let read = try FormArgument(argument)
@@ -48,16 +48,16 @@ struct FormArgumentTests {
         #expect(read.parts.first?.filename?.text == filename)
     }
 
-    @Test("A comma separates files, each with its attributes")
-    func severalFiles() throws {
+    @Test
+    func `a comma separates files, each with its attributes`() throws {
         let read = try FormArgument("p=@a.jpg;type=image/png , \"b,c\";filename=d,e")
         #expect(read.parts.map(\.source) == [.file(path: "a.jpg"), .file(path: "b,c"), .file(path: "e")])
         #expect(read.parts.map { $0.contentType?.value } == ["image/png", nil, nil])
         #expect(read.parts.map { $0.filename?.text } == [nil, "d", nil])
     }
 
-    @Test("Many blanks in a row are read once", .timeLimit(.minutes(1)))
-    func blanks() throws {
+    @Test(.timeLimit(.minutes(1)))
+    func `many blanks in a row are read once`() throws {
         let blanks = String(repeating: " ", count: 1_000_000)
         let rows: [(argument: String, sources: [FormArgument.Source])] = [
             ("a=x\(blanks)y", [.text(ArgumentText("x\(blanks)y".utf8))]), ("a=x\(blanks);type=text/html", [.text("x")]),
@@ -71,8 +71,8 @@ struct FormArgumentTests {
         }
     }
 
-    @Test("Values of any bytes pass the argument parser, and so do values that begin with a dash")
-    func rawValues() throws {
+    @Test
+    func `values of any bytes pass the argument parser, and so do values that begin with a dash`() throws {
         let given: [[UInt8]] = [
             Array("-F".utf8), [0x61, 0x3D, 0xFF], Array("-F-=v".utf8), Array("--form-string=a=@b".utf8),
             Array("-XPUT".utf8), Array("-H".utf8), Array("-x: y".utf8), Array("-uF".utf8), Array("--".utf8),
@@ -86,21 +86,19 @@ struct FormArgumentTests {
         #expect(throws: (any Error).self) { try CommandLineArguments.readable([[0xFF]]) }
     }
 
-    @Test("A header field may be given to a part")
-    func headers() throws {
+    @Test
+    func `a header field may be given to a part`() throws {
         let read = try FormArgument("a=b;headers=\"X-Order: 5\";type=text/html")
         let part = try #require(read.parts.first)
         #expect(part.headers.fields.map { "\($0.name): \($0.value)" } == ["X-Order: 5"])
         #expect(part.contentType?.value == "text/html")
     }
 
-    @Test(
-        "What cannot be understood is an error",
-        arguments: [
-            "", "name", "a=@", "a=<", "a=@b;type=jpeg", "a=b;headers=none", "a=b;encoder=rot13", "a=@b,",
-            "a=@\"b\";type=a/b;type=c",
-        ])
-    func refused(argument: String) {
+    @Test(arguments: [
+        "", "name", "a=@", "a=<", "a=@b;type=jpeg", "a=b;headers=none", "a=b;encoder=rot13", "a=@b,",
+        "a=@\"b\";type=a/b;type=c",
+    ])
+    func `what cannot be understood is an error`(argument: String) {
         #expect(throws: (any Error).self) { try FormArgument(argument) }
     }
 }
@@ -108,17 +106,16 @@ struct FormArgumentTests {
 @Suite("A number of bytes")
 struct ByteCountTests {
     @Test(
-        "It is read with its unit",
         arguments: [
             ("0", 0), ("1500", 1500), ("100MB", 100_000_000), ("1.5 kB", 1500), ("4GiB", 4 << 30), ("2k", 2048),
             ("7 b", 7),
         ] as [(String, Int64)])
-    func reads(text: String, bytes: Int64) {
+    func `it is read with its unit`(text: String, bytes: Int64) {
         #expect(ByteCount(argument: text)?.bytes == bytes)
     }
 
-    @Test("Anything else is none", arguments: ["", "-1", "MB", "1 MiBs", "1.5", "9999999 TB", "1..2kB", "nan", "١"])
-    func refused(text: String) {
+    @Test(arguments: ["", "-1", "MB", "1 MiBs", "1.5", "9999999 TB", "1..2kB", "nan", "١"])
+    func `anything else is none`(text: String) {
         #expect(ByteCount(argument: text) == nil)
     }
 }

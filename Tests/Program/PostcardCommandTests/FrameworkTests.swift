@@ -4,10 +4,8 @@ import Testing
 
 @Suite("Receivers in other servers")
 struct FrameworkTests {
-    @Test(
-        "Each program connects its server with a receiver in ten lines",
-        arguments: ["FlyingFoxReceiver", "NIOReceiver", "HummingbirdReceiver"])
-    func lines(of program: String) throws {
+    @Test(arguments: ["FlyingFoxReceiver", "NIOReceiver", "HummingbirdReceiver"])
+    func `each program connects its server with a receiver in ten lines`(of program: String) throws {
         let lines = try Document("Tests/Frameworks/Sources/\(program)/\(program).swift").text
             .components(separatedBy: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
         let begin = try #require(lines.firstIndex(of: "// begin"))

@@ -37,15 +37,15 @@ private struct Journey: CustomStringConvertible {
 
 @Suite("The journeys through the code")
 struct JourneyTests {
-    @Test("There are four, of at most 30 files each")
-    func count() throws {
+    @Test
+    func `there are four, of at most 30 files each`() throws {
         let journeys = try Journey.all()
         #expect(journeys.count == 4)
         for journey in journeys { #expect((10...30).contains(journey.steps.count), "\(journey): \(journey.steps)") }
     }
 
-    @Test("They name files that exist, and no file twice")
-    func files() throws {
+    @Test
+    func `they name files that exist, and no file twice`() throws {
         for journey in try Journey.all() {
             for file in journey.steps + journey.otherFiles { #expect(Document.exists(file), "\(journey): \(file)") }
             for (file, steps) in Dictionary(grouping: journey.steps, by: \.self) {

@@ -31,8 +31,10 @@ struct ListenTests {
         "\(String(text.utf8.count, radix: 16))\r\n\(text)\r\n0\r\n\r\n"
     }
 
-    @Test("Each request is explained to its sender and to the listener, until a form is valid", arguments: requests)
-    func request(name: String, wire: String, words: String, status: String) async throws {
+    @Test(arguments: requests)
+    func `each request is explained to its sender and to the listener, until a form is valid`(
+        name: String, wire: String, words: String, status: String
+    ) async throws {
         let listener = try await Listener()
         let response = try await listener.exchange(wire)
         #expect(response.hasPrefix("HTTP/1.1 \(status)\r\n"), "\(response)")
@@ -43,8 +45,8 @@ struct ListenTests {
         #expect(ending.output.contains(words))
     }
 
-    @Test("A client that waits for 100 Continue gets it")
-    func expectContinue() async throws {
+    @Test
+    func `a client that waits for 100 Continue gets it`() async throws {
         let listener = try await Listener()
         let folder = try TemporaryFolder()
         let body = try folder.file("body", Self.form.utf8)
@@ -60,8 +62,8 @@ struct ListenTests {
         #expect(await listener.end().status == 0)
     }
 
-    @Test("Who connects and says nothing is not the one that is waited for")
-    func silent() async throws {
+    @Test
+    func `who connects and says nothing is not the one that is waited for`() async throws {
         let listener = try await Listener()
         let nothing = try await listener.exchange("")
         #expect(nothing.isEmpty)
@@ -70,8 +72,8 @@ struct ListenTests {
         #expect(await listener.end().status == 0)
     }
 
-    @Test("A client that goes silent in the middle of its request is answered after the timeout")
-    func silentInTheMiddle() async throws {
+    @Test
+    func `a client that goes silent in the middle of its request is answered after the timeout`() async throws {
         let listener = try await Listener("--timeout", "1")
         let response = try await listener.exchange(Self.head("Content-Length: 1000") + Self.form, thenSilent: true)
         #expect(response.contains("error[content-length-mismatch]"))
@@ -79,8 +81,8 @@ struct ListenTests {
         #expect(await listener.end().status == 0)
     }
 
-    @Test("What another connection sends does not get into the fixed file")
-    func severalConnections() async throws {
+    @Test
+    func `what another connection sends does not get into the fixed file`() async throws {
         let folder = try TemporaryFolder()
         let fixed = folder.url.appending(path: "fixed")
         let listener = try await Listener("--timeout", "600", "--fix", fixed.path)
@@ -94,8 +96,8 @@ struct ListenTests {
         withExtendedLifetime(folder) {}
     }
 
-    @Test("A port that is taken ends it with 69")
-    func portTaken() async throws {
+    @Test
+    func `a port that is taken ends it with 69`() async throws {
         let listener = try await Listener()
         let port = try #require(listener.address.split(separator: ":").last.map(String.init))
         let ending = try await Program.run(["explain", "--listen", port])

@@ -25,8 +25,8 @@ import Testing
         return try #require(Int(ending.text.trimmingCharacters(in: .newlines)), "\(ending.messages)")
     }
 
-    @Test("A photo of 48 megapixels needs at most 100 MB more than one of a few pixels")
-    func largePhoto() async throws {
+    @Test
+    func `a photo of 48 megapixels needs at most 100 MB more than one of a few pixels`() async throws {
         let small = try await peakMemory(fitting: FlatJPEG.bytes(width: 64, height: 48), "--max-edge", "32")
         let large = try await peakMemory(fitting: FlatJPEG.bytes(width: 8064, height: 6048), "--fit", "1MB")
         #expect(large - small < 95, "\(large) MiB, and \(small) MiB for a few pixels")

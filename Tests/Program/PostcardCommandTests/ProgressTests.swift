@@ -12,8 +12,8 @@ struct ProgressTests {
         ],
         whole: .init(label: "total", sent: 3_000_004, total: 6_000_000), speed: 1_000_000)
 
-    @Test("A bar for each file and one for the whole, with speed and time left")
-    func bars() {
+    @Test
+    func `a bar for each file and one for the whole, with speed and time left`() {
         #expect(
             lines.drawn(columns: 100, rows: 24) == [
                 "cat.jpg        ████████████████████████████████████████  100 %    2.0 MB of 2.0 MB",
@@ -23,16 +23,16 @@ struct ProgressTests {
             ])
     }
 
-    @Test("The last line says what the upload waits for")
-    func phase() {
+    @Test
+    func `the last line says what the upload waits for`() {
         var lines = lines
         lines.phase = "waiting for the response"
         let last = lines.drawn(columns: 100, rows: 24).last
         #expect(last?.hasSuffix("50 %    3.0 MB of 6.0 MB  waiting for the response") == true, "\(last ?? "")")
     }
 
-    @Test("The percentage stays on narrow terminals", arguments: [14, 20, 40, 43, 60])
-    func percentage(columns: Int) {
+    @Test(arguments: [14, 20, 40, 43, 60])
+    func `the percentage stays on narrow terminals`(columns: Int) {
         var lines = lines
         lines.files = [.init(label: "a-very-long-name-of-a-picture.jpg", sent: 1, total: 2)]
         lines.phase = "waiting for the response"
@@ -41,15 +41,15 @@ struct ProgressTests {
         #expect(columns < 40 || drawn.last?.contains("waiting for the response") == true, "\(drawn)")
     }
 
-    @Test("No line is wider than the terminal, whatever the names", arguments: [20, 30, 43, 60, 80, 200])
-    func width(columns: Int) {
+    @Test(arguments: [20, 30, 43, 60, 80, 200])
+    func `no line is wider than the terminal, whatever the names`(columns: Int) {
         var lines = lines
         lines.files.append(.init(label: String(repeating: "긴이름", count: 50) + ".jpg", sent: 0, total: 1))
         for line in lines.drawn(columns: columns, rows: 24) { #expect(DisplayWidth.of(line) < columns) }
     }
 
-    @Test("Where there is no room for all files, those under way are shown")
-    func manyFiles() {
+    @Test
+    func `where there is no room for all files, those under way are shown`() {
         var lines = lines
         lines.files = (0..<50).map { .init(label: "\($0)", sent: $0 < 30 ? 1 : 0, total: 1) }
         let drawn = lines.drawn(columns: 80, rows: 10)
@@ -59,30 +59,25 @@ struct ProgressTests {
     }
 
     @Test(
-        "Sizes and durations are short",
         arguments: [
             (0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (999_950, "1.0 MB"),
             (4_294_967_296, "4.3 GB"), (5_000_000_000_000, "5.0 TB"),
         ] as [(Int64, String)])
-    func sizes(bytes: Int64, text: String) {
+    func `sizes and durations are short`(bytes: Int64, text: String) {
         #expect(ProgressLines.size(bytes) == text)
     }
 
-    @Test(
-        "Durations have hours where they must",
-        arguments: [
-            (0, "0:00"), (0.2, "0:01"), (61, "1:01"), (3600, "1:00:00"), (86399.5, "24:00:00"), (.infinity, "--:--"),
-        ])
-    func durations(seconds: Double, text: String) {
+    @Test(arguments: [
+        (0, "0:00"), (0.2, "0:01"), (61, "1:01"), (3600, "1:00:00"), (86399.5, "24:00:00"), (.infinity, "--:--"),
+    ])
+    func `durations have hours where they must`(seconds: Double, text: String) {
         #expect(ProgressLines.duration(seconds) == text)
     }
 
-    @Test(
-        "A long name keeps its extension",
-        arguments: [
-            ("cat.jpg", 10, "cat.jpg   "), ("a-very-long-name.jpg", 10, "a-ver….jpg"), ("제주바다사진첩.jpg", 10, "제주….jpg "),
-        ])
-    func fit(name: String, columns: Int, fitted: String) {
+    @Test(arguments: [
+        ("cat.jpg", 10, "cat.jpg   "), ("a-very-long-name.jpg", 10, "a-ver….jpg"), ("제주바다사진첩.jpg", 10, "제주….jpg "),
+    ])
+    func `a long name keeps its extension`(name: String, columns: Int, fitted: String) {
         #expect(DisplayWidth.fit(name, to: columns) == fitted)
     }
 }

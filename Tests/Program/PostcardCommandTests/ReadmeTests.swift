@@ -13,27 +13,27 @@ struct ReadmeTests {
         manifest = try Document("Package.swift")
     }
 
-    @Test("It has at most 200 lines and 1,700 words", arguments: ["README.md", "README.ko.md"])
-    func size(path: String) throws {
+    @Test(arguments: ["README.md", "README.ko.md"])
+    func `it has at most 200 lines and 1,700 words`(path: String) throws {
         let text = try Document(path).text
         #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 201)
         #expect(text.split(whereSeparator: \.isWhitespace).count <= 1_700)
     }
 
-    @Test("The Korean one has its headings, code, figures and links")
-    func korean() throws {
+    @Test
+    func `the Korean one has its headings, code, figures and links`() throws {
         let korean = try Document("README.ko.md")
         #expect(korean.skeleton == readme.skeleton)
         #expect(korean.prose.contains(/\p{Hangul}/))
     }
 
-    @Test("Its Swift is what the tests or the check for Apple's platforms compile")
-    func swift() throws {
+    @Test
+    func `its Swift is what the tests or the check for Apple's platforms compile`() throws {
         #expect(try readme.uncompiledSwift() == [])
     }
 
-    @Test("Its program is the one that the consumers' check builds, and sends a form")
-    func program() async throws {
+    @Test
+    func `its program is the one that the consumers' check builds, and sends a form`() async throws {
         let block = try #require(readme.blocks(in: "swift").first { $0.contains { $0.hasPrefix("@main") } })
         #expect(block.map { $0 + "\n" }.joined() == (try Document("Tests/Consumer/Sources/Client/Consumer.swift")).text)
 
@@ -44,8 +44,8 @@ struct ReadmeTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: received.path).contains(pet.id))
     }
 
-    @Test("The demo prints what it shows, but for the port and the identifier")
-    func demo() async throws {
+    @Test
+    func `the demo prints what it shows, but for the port and the identifier`() async throws {
         let shown = try #require(readme.blocks(in: "console").first { $0.first == "$ make demo" })
         let received = try TemporaryFolder()
         let ending = try await Program.run(["demo", "--directory", received.path])
@@ -59,8 +59,8 @@ struct ReadmeTests {
                 })
     }
 
-    @Test("Its commands for a shell work")
-    func shell() async throws {
+    @Test
+    func `its commands for a shell work`() async throws {
         let shown = try #require(readme.blocks(in: "console").first { $0.first == "$ swift run postcard serve" })
         #expect(shown.count == 3)
         let received = try TemporaryFolder()
@@ -72,8 +72,8 @@ struct ReadmeTests {
         #expect(ending.text.contains("hills.jpg"))
     }
 
-    @Test("Its manifest is valid, and names a package and products that exist")
-    func packageManifest() async throws {
+    @Test
+    func `its manifest is valid, and names a package and products that exist`() async throws {
         let block = try #require(readme.blocks(in: "swift").first { $0[0].hasPrefix("// swift-tools-version") })
         let folder = try TemporaryFolder()
         _ = try folder.file("Package.swift", Data(block.joined(separator: "\n").utf8))
@@ -89,8 +89,8 @@ struct ReadmeTests {
         try #require(manifest.text.firstMatch(of: /swift-tools-version: ([\d.]+)/)?.1)
     }
 
-    @Test("What it and its first article require is what the manifest requires")
-    func requirements() throws {
+    @Test
+    func `what it and its first article require is what the manifest requires`() throws {
         let list = try #require(manifest.text.firstMatch(of: /\n    platforms: \[([^\]]*)\]/)?.1)
         let platforms = list.matches(of: /\.(\w+)\(\.v(\d+)\)/).map { "\($0.output.1) \($0.output.2)" }
         #expect(platforms.count == 5)
@@ -104,8 +104,8 @@ struct ReadmeTests {
         #expect(try Document("\(article).md").text.contains("requires minimum platform version \(iOS).0 for the iOS"))
     }
 
-    @Test("A product that needs a trait says so when it is compiled without")
-    func traits() throws {
+    @Test
+    func `a product that needs a trait says so when it is compiled without`() throws {
         let rows = readme.prose.matches(of: /\n\| \[`(Postcard\w+)`\][^|]*\|[^|]*\| `(\w+)`/).map(\.output)
         #expect(rows.count == 5)
         for (_, product, trait) in rows {
@@ -121,8 +121,8 @@ struct ReadmeTests {
         }
     }
 
-    @Test("Its links, targets, scripts and suites exist")
-    func names() throws {
+    @Test
+    func `its links, targets, scripts and suites exist`() throws {
         for match in readme.text.matches(of: /(?:\]\(|srcset="|src=")([\w.\/\-]+)[)"]/) {
             #expect(Document.exists(String(match.output.1)), "\(match.output.1)")
         }
@@ -145,8 +145,8 @@ struct ReadmeTests {
         for snippet in snippets { #expect(list.contains("| `\(snippet.dropLast(6))"), "\(snippet)") }
     }
 
-    @Test("Its figures are those of its script, by which Postcard's memory does not grow with a file")
-    func figures() async throws {
+    @Test
+    func `its figures are those of its script, by which Postcard's memory does not grow with a file`() async throws {
         try Tool.require("go", "curl", "python3")
         let script = Repository.url("Benchmarks/Figures/measure").path
         let ending = try await Program.run("python3", [script, "100", "1", Program.url.path])
@@ -170,8 +170,8 @@ struct ReadmeTests {
         }
     }
 
-    @Test("Its pictures and those of the documentation are what their script draws")
-    func picture() async throws {
+    @Test
+    func `its pictures and those of the documentation are what their script draws`() async throws {
         let folder = try TemporaryFolder()
         let ending = try await Program.run("python3", [Repository.url("Pictures/draw").path, folder.path])
         #expect(ending.status == 0, "\(ending.messages)")

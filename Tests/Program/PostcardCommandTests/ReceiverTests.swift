@@ -28,11 +28,9 @@ struct ReceiverTests {
             + pictures.enumerated().flatMap { ["-F", "picture\($0)=@\($1.path)"] }
     }
 
-    @Test(
-        "Every byte and every name arrives",
-        // This little server of Python's knows no chunked bodies.
+    @Test(  // This little server of Python's knows no chunked bodies.
         arguments: ["php", "python"], transports)
-    func parsed(receiver: String, transport: String) async throws {
+    func `every byte and every name arrives`(receiver: String, transport: String) async throws {
         let server = try await start(receiver)
         let pictures = try SamplePictures.all()
         let ending = try await Program.run(arguments(for: pictures, to: server.address, transport: transport))
@@ -51,8 +49,8 @@ struct ReceiverTests {
                 == pictures.map { SHA256.hash(data: try Data(contentsOf: $0)).hexadecimal })
     }
 
-    @Test("nginx keeps a body whose every part is what was sent", arguments: transports)
-    func nginx(transport: String) async throws {
+    @Test(arguments: transports)
+    func `nginx keeps a body whose every part is what was sent`(transport: String) async throws {
         let server = try await start("nginx")
         let ending = try await Program.run(
             arguments(for: try SamplePictures.all(), to: server.address, transport: transport) + ["--json"])

@@ -57,16 +57,18 @@ struct SendTests {
         (["http://127.0.0.1:1/", "-F", "a=b", "--transport", "urlsession"], 69, "127.0.0.1:1"),
     ]
 
-    @Test("It says what went wrong, in words and by its exit status", arguments: failures)
-    func failure(arguments: [String], status: Int32, word: String) async throws {
+    @Test(arguments: failures)
+    func `it says what went wrong, in words and by its exit status`(arguments: [String], status: Int32, word: String)
+        async throws
+    {
         let ending = try await Program.run(["send"] + arguments)
         #expect(ending.status == status)
         #expect(ending.messages.contains(word), "\(ending.messages)")
         #expect(ending.output.isEmpty)
     }
 
-    @Test("Flags that commands of curl have are accepted, and -s says nothing of attempts that failed")
-    func curlFlags() async throws {
+    @Test
+    func `flags that commands of curl have are accepted, and -s says nothing of attempts that failed`() async throws {
         let arguments = ["http://127.0.0.1:1/", "-F", "a=b", "--retry", "1"]
         let loud = try await Program.run(["send", "-SfL"] + arguments)
         #expect(loud.status == 69 && loud.messages.contains("attempt 2 of 2"), "\(loud.messages)")
@@ -77,15 +79,13 @@ struct SendTests {
         #expect(late.status == 75 && late.messages.contains("0.3 seconds"), "\(late.messages)")
     }
 
-    @Test(
-        "With --json there is an object also if there is no response",
-        arguments: [
-            (["http://127.0.0.1:1/", "-F", "a=b"], "connection-failed"),
-            (["http://127.0.0.1:1/", "-F", "a=b", "--retries", "1"], "connection-failed"),
-            (["http://127.0.0.1:1/", "-F", "a=@/no/such/file.jpg"], "file-missing"),
-            (["ftp://127.0.0.1/", "-F", "a=b"], "invalid-url"),
-        ])
-    func failureAsJSON(arguments: [String], code: String) async throws {
+    @Test(arguments: [
+        (["http://127.0.0.1:1/", "-F", "a=b"], "connection-failed"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--retries", "1"], "connection-failed"),
+        (["http://127.0.0.1:1/", "-F", "a=@/no/such/file.jpg"], "file-missing"),
+        (["ftp://127.0.0.1/", "-F", "a=b"], "invalid-url"),
+    ])
+    func `with --json there is an object also if there is no response`(arguments: [String], code: String) async throws {
         let ending = try await Program.run(["send"] + arguments + ["--json"])
         #expect(ending.status != 0)
         let object = try ending.json()
@@ -99,8 +99,8 @@ struct SendTests {
         }
     }
 
-    @Test("A refusal has its error beside the response in JSON, and a body that is not text in base64")
-    func refusalAsJSON() async throws {
+    @Test
+    func `a refusal has its error beside the response in JSON, and a body that is not text in base64`() async throws {
         let script = Self.responding("413 Content Too Large", "application/octet-stream", #"b"\xff\x00""#)
         let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
         let ending = try await send(server.address, "-F", "a=b", "--json")
@@ -112,8 +112,8 @@ struct SendTests {
         #expect(error["code"] as? String == "refused" && error["delivery"] as? String == "refused")
     }
 
-    @Test("A refusal without a limit, as a proxy sends it, leads to a size to try", arguments: [true, false])
-    func noLimit(fitsServer: Bool) async throws {
+    @Test(arguments: [true, false])
+    func `a refusal without a limit, as a proxy sends it, leads to a size to try`(fitsServer: Bool) async throws {
         let script = Self.responding("413 Content Too Large", "text/html", #"b"<h1>413</h1>""#)
         let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
         let ending = try await Program.run(
@@ -140,8 +140,8 @@ struct SendTests {
         """
     }
 
-    @Test("A server that says nothing ends it with 75", arguments: ["async-http", "urlsession"])
-    func silentServer(transport: String) async throws {
+    @Test(arguments: ["async-http", "urlsession"])
+    func `a server that says nothing ends it with 75`(transport: String) async throws {
         let script = """
             import socket, time
             listener = socket.create_server(("127.0.0.1", 0))
@@ -168,10 +168,10 @@ struct SendTests {
             except OSError: pass
         """
 
-    @Test(
-        "A success that comes before the form was sent ends it with 1, unless it is to be accepted",
-        arguments: ["async-http", "urlsession"])
-    func earlyResponse(transport: String) async throws {
+    @Test(arguments: ["async-http", "urlsession"])
+    func `a success that comes before the form was sent ends it with 1, unless it is to be accepted`(transport: String)
+        async throws
+    {
         let server = try await RunningServer(["python3", "-c", Self.hasty], of: URL(filePath: "/usr/bin/env"))
         let file = try folder.sparseFile("large.bin", size: 64 << 20)
         let arguments = ["send", server.address, "-F", "a=@\(file.path)", "--transport", transport, "--json"]
@@ -185,10 +185,8 @@ struct SendTests {
         #expect(try lenient.json()["body"] as? String == "ok")
     }
 
-    @Test(
-        "A response that comes drop by drop ends it with 75 when its time is over",
-        arguments: ["async-http", "urlsession"])
-    func slowResponse(transport: String) async throws {
+    @Test(arguments: ["async-http", "urlsession"])
+    func `a response that comes drop by drop ends it with 75 when its time is over`(transport: String) async throws {
         let script = """
             import socket, threading, time
             def respond(connection):
@@ -216,10 +214,8 @@ struct SendTests {
         #expect(ending.messages.contains("did not finish within"), "\(ending.messages)")
     }
 
-    @Test(
-        "What is to be removed of a picture's metadata is not sent",
-        arguments: [nil, "as-is", "without-location", "none"] as [String?])
-    func metadata(choice: String?) async throws {
+    @Test(arguments: [nil, "as-is", "without-location", "none"] as [String?])
+    func `what is to be removed of a picture's metadata is not sent`(choice: String?) async throws {
         var bytes: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
         for chunk in ["tEXtexif:GPSPosition\0SECRET", "tEXtTitle\0KEPT", "IEND"] {
             bytes += [0, 0, 0, UInt8(chunk.utf8.count - 4)] + Array(chunk.utf8) + [0, 0, 0, 0]
@@ -245,10 +241,11 @@ struct SendTests {
     }
 
     @Test(
-        "A picture from standard input or through < is treated as --metadata says",
         arguments: [nil, "as-is", "without-location", "none"] as [String?],
         ["a=@-;filename=a.png", "a=@-;encoder=quoted-printable", "a=<-", "a=<FILE", "a=<FILE;encoder=quoted-printable"])
-    func metadataWithoutFile(choice: String?, part: String) async throws {
+    func `a picture from standard input or through < is treated as --metadata says`(choice: String?, part: String)
+        async throws
+    {
         let picture = Self.png("\nSECRET")
         let file = try folder.file("a.png", picture)
         let options = choice.map { ["--metadata", $0] } ?? []
@@ -262,8 +259,10 @@ struct SendTests {
         if choice == "as-is", !part.contains("encoder") { #expect(dry.output.range(of: Data(picture)) != nil) }
     }
 
-    @Test("What is no picture passes through standard input and <, and is refused if its metadata has to go")
-    func otherWithoutFile() async throws {
+    @Test
+    func `what is no picture passes through standard input and <, and is refused if its metadata has to go`()
+        async throws
+    {
         let document = Data("%PDF-1.7\u{FF}".unicodeScalars.map { UInt8($0.value) })
         for part in ["a=@-", "a=<-"] {
             let dry = try await Program.run(["send", "http://127.0.0.1:1/", "-F", part, "--dry-run"], input: document)
@@ -282,8 +281,8 @@ struct SendTests {
         #expect(text.status == 0, "\(text.messages)")
     }
 
-    @Test("What is removed is named only if there was any, and a file that is not understood too")
-    func namedMetadata() async throws {
+    @Test
+    func `what is removed is named only if there was any, and a file that is not understood too`() async throws {
         func messages(_ name: String, _ bytes: [UInt8], _ options: String...) async throws -> String {
             let file = try folder.file(name, bytes)
             let dry = try await Program.run(
@@ -303,8 +302,8 @@ struct SendTests {
         #expect(asked.contains("asked.png is sent without the data after its end."), "\(asked)")
     }
 
-    @Test("A motion photo that becomes a still picture is named", .enabled(if: PictureFitter.isAvailable))
-    func fitWithoutVideo() async throws {
+    @Test(.enabled(if: PictureFitter.isAvailable))
+    func `a motion photo that becomes a still picture is named`() async throws {
         let picture = try #require(try SamplePictures.all().first { $0.pathExtension == "jpg" })
         let video: [UInt8] =
             [0, 0, 0, 16] + Array("ftypisom\0\0\0\0".utf8) + [0, 0, 0, 12] + Array("mdatABCD".utf8) + [0, 0, 0, 8]
@@ -323,8 +322,8 @@ struct SendTests {
         }
     }
 
-    @Test("A picture that fits already loses its position too", .enabled(if: PictureFitter.isAvailable))
-    func fitWithoutPosition() async throws {
+    @Test(.enabled(if: PictureFitter.isAvailable))
+    func `a picture that fits already loses its position too`() async throws {
         let picture = try #require(try SamplePictures.all().first { $0.pathExtension == "jpg" })
         // EXIF with a directory for a position (Exif 3.0 §4.6.6).
         let directory: [UInt8] = [0, 1, 0, 1, 0, 2, 0, 0, 0, 2, 0x4E, 0, 0, 0, 0, 0, 0, 0]
@@ -343,8 +342,8 @@ struct SendTests {
         }
     }
 
-    @Test("Pictures are made to fit, by their content, and other files are not")
-    func fit() async throws {
+    @Test
+    func `pictures are made to fit, by their content, and other files are not`() async throws {
         // A JPEG of 64 by 48 pixels without its pixels: it fits, or it cannot be decoded.
         let frame: [UInt8] = [0xFF, 0xC0, 0, 17, 8, 0, 48, 0, 64, 3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1]
         let head: [UInt8] = [0xFF, 0xD8] + frame + [0xFF, 0xDA, 0, 2]
@@ -366,10 +365,8 @@ struct SendTests {
         }
     }
 
-    @Test(
-        "Pictures that the server refuses as too large are sent once more within its limit",
-        .enabled(if: PictureFitter.isAvailable))
-    func fitForServer() async throws {
+    @Test(.enabled(if: PictureFitter.isAvailable))
+    func `pictures that the server refuses as too large are sent once more within its limit`() async throws {
         let server = try await RunningServer([
             "serve", "--port", "0", "--directory", folder.path, "--max-body", "300kB",
         ])
@@ -389,8 +386,8 @@ struct SendTests {
         }
     }
 
-    @Test("Names with backslashes are stored as they were given")
-    func backslashes() async throws {
+    @Test
+    func `names with backslashes are stored as they were given`() async throws {
         let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path])
         let file = try folder.file("a.bin", [1])
         let ending = try await send(
@@ -402,8 +399,8 @@ struct SendTests {
         #expect(files.map { $0["filename"] as? String } == [#"c\d\"#])
     }
 
-    @Test("A refusal ends it with 1, and the server's own reason is shown")
-    func refusal() async throws {
+    @Test
+    func `a refusal ends it with 1, and the server's own reason is shown`() async throws {
         let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path, "--max-field", "3"])
         let ending = try await send("\(server.address)/uploads", "-F", "a=four")
         #expect(ending.status == 1)
@@ -411,9 +408,8 @@ struct SendTests {
         #expect(try ending.json()["code"] as? String == "field-too-large")
     }
 
-    @Test(
-        "Fields, files and standard input arrive, and the response is printed", arguments: ["async-http", "urlsession"])
-    func everything(transport: String) async throws {
+    @Test(arguments: ["async-http", "urlsession"])
+    func `fields, files and standard input arrive, and the response is printed`(transport: String) async throws {
         let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path])
         let text = try folder.file("text.txt", "여러\n줄".utf8)
         let pictures = try SamplePictures.all()
@@ -440,8 +436,8 @@ struct SendTests {
             files.map { $0["contentType"] as? String } == ["text/plain", "image/jpeg", "image/png", "image/jpeg"])
     }
 
-    @Test("Joined short options are understood, as curl's are")
-    func joinedOptions() async throws {
+    @Test
+    func `joined short options are understood, as curl's are`() async throws {
         let ending = try await send("http://example.com/", "--dry-run", "-Fa=b", "-XPUT", "-HX-Trace: 1")
         #expect(ending.status == 0, "\(ending.messages)")
         #expect(ending.text.hasPrefix("PUT / HTTP/1.1\r\nHost: example.com\r\nX-Trace: 1\r\n"))
@@ -449,8 +445,8 @@ struct SendTests {
         #expect(clustered.status == 0 && clustered.text.hasPrefix("PUT / HTTP/1.1"), "\(clustered.messages)")
     }
 
-    @Test("A full disk behind standard output is not taken for a refusal")
-    func fullOutput() async throws {
+    @Test
+    func `a full disk behind standard output is not taken for a refusal`() async throws {
         let command = "'\(Program.url.path)' send http://example.com/ --dry-run -F a=b > /dev/full"
         #expect(try await Program.run("sh", ["-c", command]).status == 73)
         let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path])
@@ -461,8 +457,8 @@ struct SendTests {
         }
     }
 
-    @Test("Pictures are made to fit one limit after the other", .enabled(if: PictureFitter.isAvailable))
-    func fitForSeveralLimits() async throws {
+    @Test(.enabled(if: PictureFitter.isAvailable))
+    func `pictures are made to fit one limit after the other`() async throws {
         let server = try await RunningServer([
             "serve", "--port", "0", "--directory", folder.path, "--max-body", "300kB", "--max-file", "60kB",
         ])
@@ -475,10 +471,10 @@ struct SendTests {
         #expect(files.count == 3 && files.allSatisfy { $0["size"] as? Int ?? .max <= 60_000 })
     }
 
-    @Test(
-        "Files that were made for the form are gone after a signal, and after a crash at the next start",
-        .enabled(if: PictureFitter.isAvailable), arguments: [SIGINT, SIGTERM, SIGKILL])
-    func temporaryFiles(number: Int32) async throws {
+    @Test(.enabled(if: PictureFitter.isAvailable), arguments: [SIGINT, SIGTERM, SIGKILL])
+    func `files that were made for the form are gone after a signal, and after a crash at the next start`(number: Int32)
+        async throws
+    {
         // A server that never responds.
         let script = """
             import socket, time
@@ -515,8 +511,8 @@ struct SendTests {
         #expect(files().isEmpty)
     }
 
-    @Test("A dry run writes the exact body and its head, which explain understands")
-    func dryRun() async throws {
+    @Test
+    func `a dry run writes the exact body and its head, which explain understands`() async throws {
         let picture = try #require(try SamplePictures.all().first)
         let ending = try await send(
             "http://example.com/a?b=c", "--dry-run", "-X", "put", "-H", "X-Trace: 1", "-F", "name=초코", "-F",

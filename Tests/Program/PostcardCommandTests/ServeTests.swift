@@ -29,8 +29,8 @@ struct ServeTests {
         try FileManager.default.contentsOfDirectory(atPath: folder.path + "/.incoming")
     }
 
-    @Test("Five pictures and Korean text from curl arrive byte for byte and name by name")
-    func curl() async throws {
+    @Test
+    func `five pictures and Korean text from curl arrive byte for byte and name by name`() async throws {
         let server = try await serve()
         let pictures = try SamplePictures.all()
         let five = pictures + pictures.prefix(2)
@@ -51,8 +51,8 @@ struct ServeTests {
         }
     }
 
-    @Test("Forms are posted where --path says, and limits are told by their names")
-    func options() async throws {
+    @Test
+    func `forms are posted where --path says, and limits are told by their names`() async throws {
         let server = try await serve(
             "--path", "/api/v1/images", "--max-body", "2kB", "--max-file", "1000", "--max-field", "9")
         let address = "\(server.address)/api/v1/images"
@@ -208,8 +208,8 @@ struct ServeTests {
         }
     }
 
-    @Test("A token lets in who has it, and rules and a screening refuse what they do not like")
-    func guarded() async throws {
+    @Test
+    func `a token lets in who has it, and rules and a screening refuse what they do not like`() async throws {
         let tokens = try folder.file(".tokens", "post-1\n\n  post-2  \n".utf8)
         let rules = try folder.file(".rules", #"{"fields":{"a":{"atMost":1}},"files":{"f":{}}}"#.utf8)
         let server = try await serve(
@@ -231,8 +231,8 @@ struct ServeTests {
         #expect(uploads?.count == 1)
     }
 
-    @Test("Strangers are let in only by who says so")
-    func strangers() async throws {
+    @Test
+    func `strangers are let in only by who says so`() async throws {
         for host in ["0.0.0.0", "::", "example.com", "127.0.0.1.example.com"] {
             let ending = try await Program.run(["serve", "--port", "0", "--directory", folder.path, "--host", host])
             #expect(ending.status == 64)
@@ -342,14 +342,14 @@ struct ServeTests {
         #expect(await server.terminate() == 0)
     }
 
-    @Test("It ends with 0 when it is told to end")
-    func termination() async throws {
+    @Test
+    func `it ends with 0 when it is told to end`() async throws {
         let server = try await serve()
         #expect(await server.terminate() == 0)
     }
 
-    @Test("What cannot be served is said by the exit status")
-    func failures() async throws {
+    @Test
+    func `what cannot be served is said by the exit status`() async throws {
         let server = try await serve()
         let port = try #require(URL(string: server.address)?.port)
         let sameDirectory = try await Program.run(["serve", "--port", "0", "--directory", folder.path])
@@ -385,8 +385,8 @@ struct ServeTests {
         }
     }
 
-    @Test("Killed in the middle of uploads, it has every answered one whole and nothing half")
-    func kill() async throws {
+    @Test
+    func `killed in the middle of uploads, it has every answered one whole and nothing half`() async throws {
         let content = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         let picture = try folder.file(".picture", content)
         // A busy machine may hold senders and the receiver up for longer than either usually waits.

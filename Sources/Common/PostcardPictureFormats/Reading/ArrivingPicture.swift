@@ -82,9 +82,7 @@ package struct ArrivingPicture: Sendable {
         }
     }
 
-    /// Whether the received bytes end before the picture does.
-    ///
-    /// - Parameter size: The number of received bytes.
+    /// Whether the received bytes end before the picture does. `size` is the number of received bytes.
     package func isCut(at size: Int64) -> Bool {
         // Some programs leave out the padding byte.
         if let end { return size < end && !(size == unpaddedEnd && size + 1 == end) }
@@ -103,8 +101,6 @@ package struct ArrivingPicture: Sendable {
     package var endsInTrailer: Bool { if case .passing = state { isTrailer } else { false } }
 
     /// The number of bytes that a truncated picture lacks, according to its lengths; `nil` if unknown.
-    ///
-    /// - Parameter size: The number of received bytes.
     package func missing(at size: Int64) -> Int64? {
         if container == .webP { return end.map { $0 - size } }
         guard container == .boxes, case .passing(let target, _, _) = state else { return nil }

@@ -30,9 +30,7 @@ package struct ItemDirectory {
     /// The fault in the directory and its index; `nil` if the whole directory was read.
     private(set) var fault: BlockFault?
 
-    /// Reads a directory.
-    ///
-    /// - Parameter meta: The content of the `meta` box.
+    /// Reads the content of a `meta` box.
     package init(meta: [UInt8]) {
         do {
             // Skips the version and flags. Only a part of the last box may be in memory.

@@ -20,9 +20,8 @@ package enum PictureContainer: Sendable {
     /// The bytes before EXIF in a JPEG. Some programs add them in PNG and WebP too.
     static let exifMark = Array("Exif\0\0".utf8)
 
-    /// Recognizes a container. `nil` for files of other formats. Boxes must begin with `ftyp`.
-    ///
-    /// - Parameter start: The first bytes of a file. Three are enough for a JPEG.
+    /// Recognizes a container by the first bytes of a file, three for a JPEG; `nil` for other formats. Boxes must begin
+    /// with `ftyp`.
     package init?(signature start: ArraySlice<UInt8>) {
         let behind4 = start.dropFirst(4)
         if start.starts(with: [0xFF, 0xD8, 0xFF]) {
@@ -40,9 +39,7 @@ package enum PictureContainer: Sendable {
         }
     }
 
-    /// The offset of the first piece.
-    ///
-    /// - Parameter start: The first ``signatureBytes`` of the file.
+    /// The offset of the first piece of a file that begins with these ``signatureBytes``.
     package func firstOffset(_ start: ArraySlice<UInt8>) -> Int64 {
         switch self {
         case .jpeg: 2
@@ -121,12 +118,8 @@ extension PictureContainer {
         }
     }
 
-    /// Reads the header of a piece.
-    ///
-    /// - Parameters:
-    ///   - header: The first bytes of the piece. They may go beyond its header.
-    ///   - offset: The offset of the piece.
-    ///   - end: The end offset of the enclosing file or piece. Defaults to no limit.
+    /// Reads the header of a piece. The bytes may go beyond the header, and `end` is the end of the enclosing file or
+    /// piece.
     package func unit(_ header: ArraySlice<UInt8>, at offset: Int64, end: Int64 = .max) -> Header {
         guard header.count >= headerBytes else { return .needs(headerBytes) }
         switch self {
@@ -224,12 +217,9 @@ extension PictureContainer {
 }
 
 extension PictureContainer {
-    /// Finds the next marker in the pixels of a JPEG. Restart markers and a zero after an FF belong to the pixels.
-    ///
-    /// - Parameters:
-    ///   - bytes: The next bytes of the pixels.
-    ///   - isBehindFF: Whether an FF precedes `bytes`; set to whether they end in FF.
-    /// - Returns: The index after the marker's FF; `nil` if there is no marker.
+    /// The index after the FF of the next marker in the pixels of a JPEG; `nil` if there is no marker. Restart markers
+    /// and a zero after an FF belong to the pixels. `isBehindFF` says whether an FF precedes `bytes`, and is set to
+    /// whether they end in FF.
     static func marker(
         in bytes: UnsafeRawBufferPointer, from start: Int, isBehindFF: inout Bool
     ) -> Int? {

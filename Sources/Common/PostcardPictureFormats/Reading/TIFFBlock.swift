@@ -2,9 +2,7 @@
 struct TIFFByteOrder {
     private let isLittleEndian: Bool
 
-    /// Reads the byte order. `nil` if the bytes do not begin a TIFF structure.
-    ///
-    /// - Parameter header: The first bytes of the structure.
+    /// Reads the byte order from the first bytes of a TIFF structure; `nil` if they do not begin one.
     init?(header: some Collection<UInt8>) {
         isLittleEndian = header.starts(with: [0x49, 0x49, 0x2A, 0])
         guard isLittleEndian || header.starts(with: [0x4D, 0x4D, 0, 0x2A]) else { return nil }

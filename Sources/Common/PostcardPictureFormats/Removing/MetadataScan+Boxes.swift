@@ -5,8 +5,6 @@ extension MetadataScan {
         let type: String
         let start: Int64
         let content: Range<Int64>
-
-        var whole: Range<Int64> { start..<content.upperBound }
     }
 
     /// The data and metadata found in a file of boxes.
@@ -16,7 +14,6 @@ extension MetadataScan {
         /// The ranges of the boxes with pixels, sound, and metadata of pictures.
         var data: [Range<Int64>] = []
         var hasFragments = false
-        /// The directories of the items of pictures.
         var itemDirectories: [Box] = []
         /// The ranges of track data to remove.
         var chunks: [(range: Range<Int64>, removed: RemovedContent)] = []
@@ -32,11 +29,8 @@ extension MetadataScan {
         return types.contains { start.dropFirst(4).starts(with: $0.utf8) }
     }
 
-    /// Finds the bytes to overwrite in a file of boxes.
-    ///
-    /// - Parameters:
-    ///   - range: The range of the file, or of the video in a picture.
-    ///   - depth: The number of pictures and videos that contain the file.
+    /// Finds the bytes to overwrite in a file of boxes, or in the video in a picture. `depth` counts the pictures and
+    /// videos that contain it.
     mutating func scanBoxFile(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
         var file = BoxFile(start: range.lowerBound)
         for box in try boxes(in: range) {
@@ -302,6 +296,5 @@ extension MetadataScan {
 }
 
 extension Range<Int64> {
-    /// Whether this range contains another range.
     func contains(_ other: Range<Int64>) -> Bool { lowerBound <= other.lowerBound && other.upperBound <= upperBound }
 }

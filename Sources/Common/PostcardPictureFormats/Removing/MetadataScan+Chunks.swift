@@ -134,9 +134,7 @@ extension MetadataScan {
         "VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "ANMF", "ICCP",
     ]
 
-    /// Finds the bytes to overwrite in a WebP.
-    ///
-    /// - Parameter start: The first bytes of the file.
+    /// Finds the bytes to overwrite in a WebP that begins with these bytes.
     mutating func scanWebP(_ start: [UInt8]) throws(PictureFault) {
         let end = PictureContainer.webP.statedEnd(start[...]) ?? 0
         guard end <= length, end >= 12 else {

@@ -1,12 +1,8 @@
 /// The metadata of HEIC and AVIF pictures, which is in items.
 extension MetadataScan {
-    /// Rewrites the metadata in the items of a picture.
-    ///
-    /// - Parameters:
-    ///   - box: The directory of the items.
-    ///   - file: The range of the file. The offsets of items count from its start.
-    ///   - data: The ranges that may contain items. They exclude the boxes that describe the items.
-    ///   - depth: The number of pictures and videos that contain the picture.
+    /// Rewrites the metadata in the items of a picture, whose directory is `box`. The offsets of items count from the
+    /// start of `file`. Items may be in the ranges of `data`, which exclude the boxes that describe the items. `depth`
+    /// counts the pictures and videos that contain the picture.
     mutating func scanItems(
         _ box: Box, in file: Range<Int64>, data: [Range<Int64>], depth: Int
     ) throws(PictureFault) {
@@ -165,10 +161,8 @@ extension MetadataScan {
         return [.position, .places].first { kind?.contains($0) ?? false }
     }
 
-    /// The ranges of a track's chunks (ISO/IEC 14496-12 §8.7).
-    ///
-    /// - Parameter start: The offset of the video's file: not 0 if it is in a picture. The offsets of chunks count from
-    ///   here.
+    /// The ranges of a track's chunks (ISO/IEC 14496-12 §8.7). Their offsets count from the start of the video's file,
+    /// which is not 0 if the video is in a picture.
     private mutating func chunks(
         of tables: [Box], from start: Int64, at place: Int64
     ) throws(PictureFault) -> [Range<Int64>] {

@@ -12,7 +12,6 @@ extension MetadataScan {
         case exif
     }
 
-    /// The kind of content in a directory.
     private enum TIFFDirectory {
         /// A page of the file. Its directory refers to the directory of the next page.
         case page
@@ -42,12 +41,8 @@ extension MetadataScan {
 
     // MARK: - Directories
 
-    /// Rewrites a directory and its values.
-    ///
-    /// - Parameters:
-    ///   - place: The offset of the reference to the directory.
-    ///   - depth: The number of directories that contain the directory.
-    /// - Returns: The offset of the next directory; 0 if there is none.
+    /// Rewrites a directory and its values, and returns the offset of the next directory; 0 if there is none. `place`
+    /// is the offset of the reference to the directory. `depth` counts the directories that contain it.
     private mutating func scanDirectory(
         at offset: Int64, _ kind: TIFFDirectory, namedAt place: Int64, depth: Int = 0, _ tiff: inout TIFFScan
     ) throws(PictureFault) -> Int64 {

@@ -1,6 +1,5 @@
 /// Reads a file's structure, and collects the bytes to overwrite. Each container has its own extension.
 package struct MetadataScan {
-    /// The content to remove from a file.
     package enum Removal: String, Sendable, Hashable, Codable {
         case location, everything
     }
@@ -59,12 +58,8 @@ package struct MetadataScan {
 
     var inheritance: Inheritance { Inheritance(removal: removal, depth: depth, budget: budget) }
 
-    /// Prepares to scan a file.
-    ///
-    /// - Parameters:
-    ///   - removal: The content to remove.
-    ///   - length: The size of the file, in bytes.
-    ///   - read: Reads from an offset into a buffer and returns the number of bytes, 0 at the end.
+    /// Prepares to scan a file of `length` bytes. `read` reads from an offset into a buffer and returns the number of
+    /// bytes, 0 at the end.
     package init(
         _ removal: Removal, length: Int64, read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
     ) {
@@ -83,13 +78,8 @@ package struct MetadataScan {
         pixelBytesLeft = (1 << 20) + 10 * min(length, .max / 20)
     }
 
-    /// Removes content from a piece of metadata that has its own structure.
-    ///
-    /// - Parameters:
-    ///   - inheritance: The settings of the picture's scan.
-    ///   - block: The bytes of the piece.
-    ///   - removed: The set that receives the kinds of removed content.
-    ///   - walk: Reads the structure of the piece.
+    /// Removes content from a piece of metadata that has its own structure, which `walk` reads. `removed` receives the
+    /// kinds of removed content.
     static func applied(
         _ inheritance: Inheritance, to block: [UInt8], _ removed: inout RemovedContent,
         by walk: (inout MetadataScan) throws(PictureFault) -> Void
@@ -112,12 +102,9 @@ package struct MetadataScan {
         return result
     }
 
-    /// Finds the bytes of the file to overwrite.
-    ///
-    /// - Parameters:
-    ///   - sparesOthers: Whether a file that is neither a picture nor a video stays unchanged and is not scanned.
-    ///   - type: The media type that the sender declared. It distinguishes sound in WebM from video in WebM.
-    /// - Throws: ``PictureFault`` if the structure is not understood or too large, or if the file cannot be read.
+    /// Finds the bytes of the file to overwrite. With `sparesOthers`, a file that is neither a picture nor a video
+    /// stays unchanged and is not scanned. The declared media type distinguishes sound in WebM from video in WebM.
+    /// Throws ``PictureFault`` if the structure is not understood or too large, or if the file cannot be read.
     package mutating func editsOfFile(
         sparingOthers sparesOthers: Bool = false, declaredAs type: String? = nil
     ) throws(PictureFault) -> PictureEdits {
@@ -261,11 +248,8 @@ extension MetadataScan {
         return bytes
     }
 
-    /// Reads the header of a segment, chunk, block or box.
-    ///
-    /// - Parameters:
-    ///   - header: The bytes from the start of the unit: at least its header, or all bytes up to the end of the file.
-    ///   - end: The end offset of the enclosing file or unit.
+    /// Reads the header of a segment, chunk, block or box from its first bytes: at least the header, or all bytes up to
+    /// the end of the file. `end` is the end of the enclosing file or unit.
     func unit(
         of container: PictureContainer, _ header: [UInt8], at offset: Int64, end: Int64
     ) throws(PictureFault) -> PictureUnit {
@@ -303,9 +287,7 @@ extension MetadataScan {
         hasVideo = findings.hasVideo
     }
 
-    /// Overwrites a range with zeros.
-    ///
-    /// - Parameter removed: The kind of removed content. It counts only if the range has other bytes than zeros.
+    /// Overwrites a range with zeros. The kind of removed content counts only if the range has other bytes than zeros.
     mutating func clear(_ range: Range<Int64>, _ removed: RemovedContent) {
         let length = range.upperBound - range.lowerBound
         edits.append((PictureEdits.Edit(offset: range.lowerBound, length: length, bytes: []), removed))
@@ -315,11 +297,8 @@ extension MetadataScan {
         edits.append((PictureEdits.Edit(offset: offset, length: Int64(bytes.count), bytes: bytes), removed))
     }
 
-    /// Rewrites a piece of metadata.
-    ///
-    /// - Parameters:
-    ///   - extents: The ranges of the piece in the file, in the order of its bytes.
-    ///   - rewriting: Returns a replacement of the same length, and adds the kinds of removed content.
+    /// Rewrites a piece of metadata whose bytes are in these ranges, in this order. `rewriting` returns a replacement
+    /// of the same length, and adds the kinds of removed content.
     mutating func rewrite(_ extents: [Range<Int64>], by rewriting: BlockRewriting) throws(PictureFault) {
         let block = try block(extents)
         let rewritten: [UInt8]

@@ -17,12 +17,9 @@ package struct PictureEdits: Sendable, Hashable {
     /// Whether the file is a picture that also contains a video.
     package private(set) var hasVideo = false
 
-    /// Makes edits that overwrite nothing.
     package init() {}
 
-    /// Sorts edits, and joins those that write only zeros.
-    ///
-    /// - Throws: ``PictureFault`` if two edits write different bytes at the same offset.
+    /// Sorts edits, and joins those that write only zeros. Throws ``PictureFault`` if two edits differ about a byte.
     init(
         _ unordered: [Edit], removed: RemovedContent = [], hasVideo: Bool = false
     ) throws(PictureFault) {
@@ -40,17 +37,12 @@ package struct PictureEdits: Sendable, Hashable {
         }
     }
 
-    /// Whether there are no edits.
     package var isEmpty: Bool { edits.isEmpty }
 
     /// The ranges of bytes to overwrite, counted from the start of the file.
     package var ranges: [Range<Int64>] { edits.map { $0.offset..<$0.end } }
 
-    /// Overwrites bytes in a piece of the file. Pieces may be of any size and in any order.
-    ///
-    /// - Parameters:
-    ///   - buffer: The piece of the file.
-    ///   - offset: The offset of the piece in the file.
+    /// Overwrites bytes in a piece of the file from an offset. Pieces may be of any size and in any order.
     package func apply(to buffer: UnsafeMutableRawBufferPointer, at offset: Int64) {
         var (low, high) = (0, edits.count)
         while low < high {
@@ -74,7 +66,6 @@ package struct PictureEdits: Sendable, Hashable {
     }
 }
 
-/// The kinds of content removed from a file.
 package struct RemovedContent: OptionSet, Sendable, Hashable {
     package let rawValue: UInt16
 
@@ -114,9 +105,8 @@ package struct RemovedContent: OptionSet, Sendable, Hashable {
 /// Decides by a property's name whether it reveals a place, a person or a device. XMP, PNG and QuickTime have similar
 /// names.
 enum SensitiveName {
-    /// The kind of content that a property reveals; `nil` if the property may stay.
-    ///
-    /// - Parameter name: The name in ASCII, with or without a prefix and a colon.
+    /// The kind of content that a property reveals; `nil` if the property may stay. The name is in ASCII, with or
+    /// without a prefix.
     static func kind(of name: ArraySlice<UInt8>) -> RemovedContent? {
         let full = name.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
         let local = Array(full[(full.lastIndex(of: UInt8(ascii: ":")).map { $0 + 1 } ?? 0)...])

@@ -220,12 +220,9 @@ enum TIFFTags {
 
 /// EXIF in another file, from its TIFF structure on.
 enum EXIFBlock {
-    /// Rewrites EXIF without the removed content, and keeps all offsets.
-    ///
-    /// - Parameters:
-    ///   - block: The EXIF, from its TIFF structure on. EXIF of zeros, cleared by another program, stays as it is.
-    ///   - inheritance: The removal, depth and budget of the scan of the picture that contains the EXIF.
-    ///   - removed: The set that receives the kinds of removed content.
+    /// Rewrites EXIF without the removed content, and keeps all offsets. EXIF of zeros, cleared by another program,
+    /// stays as it is. `inheritance` is that of the scan of the picture, and `removed` receives the kinds of removed
+    /// content.
     static func rewritten(
         _ block: [UInt8], _ inheritance: MetadataScan.Inheritance, _ removed: inout RemovedContent
     ) throws(BlockFault) -> [UInt8] {

@@ -26,7 +26,6 @@ struct XMPPacket {
         return result
     }
 
-    /// An XMP packet without properties.
     static func empty(count: Int) -> [UInt8] {
         let document = Array("<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"/>".utf8)
         let spaces = [UInt8](repeating: space, count: max(count - document.count, 0))

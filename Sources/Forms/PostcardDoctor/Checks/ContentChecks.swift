@@ -231,12 +231,7 @@ struct PartContent: Sendable {
     /// The number of bytes to keep from the start of the content.
     private let sample: Int
 
-    /// Begins to collect facts about a part's content.
-    ///
-    /// - Parameters:
-    ///   - contentType: The declared media type; `nil` if there is none.
-    ///   - filename: The part's filename; `nil` if there is none.
-    ///   - isPolicy: Whether the part is the policy of a form for an object store. A policy is kept whole.
+    /// Begins to collect facts about a part's content. A policy of a form for an object store is kept whole.
     init(contentType: String?, filename: String?, isPolicy: Bool = false) {
         file = FileDamageDetector(contentType: contentType, filename: filename)
         sample = isPolicy ? Self.policySample : Self.textSample
@@ -275,7 +270,6 @@ struct PartContent: Sendable {
         tail.removeFirst(max(tail.count - Self.tailBytes, 0))
     }
 
-    /// Whether ``start`` has the whole content.
     var isWhole: Bool { size == Int64(start.count) }
 
     /// The whole content as text, if it is short and in UTF-8.
@@ -306,9 +300,8 @@ struct PartContent: Sendable {
         }
     }
 
-    /// The offset of the first bytes that are not UTF-8, in a part without a filename; `nil` if all bytes are UTF-8.
-    ///
-    /// - Parameter isWhole: Whether the content is complete. If so, a character cut off at its end is malformed.
+    /// The offset of the first bytes that are not UTF-8, in a part without a filename; `nil` if all bytes are UTF-8. If
+    /// the content is whole, a character cut off at its end is malformed.
     func firstMalformed(isWhole: Bool) -> Int64? {
         malformed ?? (isWhole && decoder.pending > 0 ? size - Int64(decoder.pending) : nil)
     }

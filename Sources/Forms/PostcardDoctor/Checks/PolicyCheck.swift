@@ -13,8 +13,6 @@ struct PolicyCheck {
     private let places: [[UInt8]: Int]
 
     /// Finds the policy. `nil` if the form has none where an object store looks for it.
-    ///
-    /// - Parameter parts: All parts of the form.
     init?(_ parts: [Explanation.Part]) {
         let file = parts.firstIndex { $0.filename != nil }
         fields = 0..<(file ?? parts.count)
@@ -31,9 +29,7 @@ struct PolicyCheck {
         self.places = places
     }
 
-    /// The problems of the policy, and of the fields and the file that break it.
-    ///
-    /// - Parameter now: The time to compare with the policy's expiration.
+    /// The problems of the policy at a time, and of the fields and the file that break it.
     func findings(at now: Date) -> [Finding] {
         // The text of a policy that is too long was not kept.
         guard let text = parts[policy].text else { return [] }

@@ -242,7 +242,6 @@ extension Explanation.Part {
 }
 
 extension ServerProfile.Limit {
-    /// The limit, in words.
     var phrase: String {
         let size = FormMeasures.size(maximum)
         return switch measure {

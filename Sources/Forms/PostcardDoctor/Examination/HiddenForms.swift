@@ -11,11 +11,8 @@ struct HiddenForms: Sendable {
 
     var isEmpty: Bool { forms.isEmpty }
 
-    /// Records the header of a part of another form. Returns `false` if too many forms are already recorded.
-    ///
-    /// - Parameters:
-    ///   - finding: The finding to report if the other form does not end in the content.
-    ///   - end: The close delimiter of the other form.
+    /// Records the header of a part of another form, which has the close delimiter `end`. The finding is reported if
+    /// the other form does not end in the content. Returns `false` if too many forms are already recorded.
     mutating func begin(_ finding: Finding, end: [UInt8]) -> Bool {
         if forms.contains(where: { $0.end.needle == end }) { return true }
         guard forms.count < Self.maximum else { return false }
@@ -37,9 +34,8 @@ struct HiddenForms: Sendable {
         }
     }
 
-    /// The findings about the forms that do not end in the content.
-    ///
-    /// - Parameter isCutOff: Whether the content is cut off. Every recorded form may then be the form that was meant.
+    /// The findings about the forms that do not end in the content. Every recorded form may be meant if the content is
+    /// cut off.
     func findings(isCutOff: Bool) -> [Finding] { forms.filter { isCutOff || !$0.isEnded }.map { $0.finding } }
 }
 

@@ -15,19 +15,15 @@ import PostcardFoundation
 package struct CurlCommand: Sendable {
     /// The URL of the request, with scheme and host.
     package var url: String
-    /// The method of the request.
     package var method: String
     /// The header fields to send, except those that curl sets itself: Host, lengths, codings, Connection, Expect.
     package var fields: [(name: String, value: String)] = []
     /// The names of header fields with unknown or secret values. Shell variables provide the values: `$AUTHORIZATION`
     /// for `Authorization`.
     package var secretFields: [String] = []
-    /// The body of the request.
     package var content = Content.none
 
-    /// The body of a request.
     package enum Content: Sendable {
-        /// No body.
         case none
         /// These exact bytes. They become part of the command line, so they should be few.
         case bytes([UInt8])
@@ -37,7 +33,6 @@ package struct CurlCommand: Sendable {
         case unknown
     }
 
-    /// A part of a form.
     package enum Part: Sendable {
         /// A text field. If `value` is `nil`, curl reads the unknown value from a file with the field's name.
         case text(name: String, value: String?, contentType: String?)
@@ -120,15 +115,7 @@ package struct CurlCommand: Sendable {
 
     /// Whether a name is a token (RFC 9110 §5.6.2) that a shell leaves unchanged inside double quotes.
     private static func isToken(_ name: String) -> Bool {
-        !name.isEmpty
-            && name.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "a")...UInt8(ascii: "z"):
-                    true
-                default: "-_.+~#&*^|'".utf8.contains(byte)
-                }
-            }
+        !name.isEmpty && name.utf8.allSatisfy { $0.isLetterOrDigit || "-_.+~#&*^|'".utf8.contains($0) }
     }
 
     private static func variable(for name: String) -> String {
@@ -162,15 +149,7 @@ extension CurlCommand.Part {
 
     /// The `type` parameter of `-F`; empty if curl would read a filename or another parameter in the type.
     private static func type(_ text: String) -> String {
-        let isPlain = text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "a")...UInt8(ascii: "z"):
-                true
-            default: "!#$&-^_.+/; =".utf8.contains(byte)
-            }
-        }
-        guard isPlain else { return "" }
+        guard text.utf8.allSatisfy({ $0.isLetterOrDigit || "!#$&-^_.+/; =".utf8.contains($0) }) else { return "" }
         let lowercased = text.lowercased().filter { $0 != " " }
         let reserved = [";type=", ";filename=", ";headers=", ";encoder=", "=@", "=<"]
         return !reserved.contains(where: lowercased.contains) ? ";type=\(text)" : ""

@@ -70,14 +70,14 @@ extension Explanation {
         if let colon = text.lastIndex(of: UInt8(ascii: ":")), text.last != UInt8(ascii: "]") {
             host = text[..<colon]
             let port = text[text.index(after: colon)...]
-            guard port.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
+            guard port.allSatisfy({ $0.isDigit }),
                 (1...65535).contains(Int(Substring(port)) ?? 0)
             else { return false }
         }
         if host.first == UInt8(ascii: "["), host.last == UInt8(ascii: "]"), host.count > 3 {
             return host.dropFirst().dropLast().allSatisfy { $0.hexadecimalValue != nil || $0 == UInt8(ascii: ":") }
         }
-        return !host.isEmpty && host.allSatisfy { isLetterOrDigit($0) || "-._~".utf8.contains($0) }
+        return !host.isEmpty && host.allSatisfy { $0.isLetterOrDigit || "-._~".utf8.contains($0) }
     }
 
     /// Percent-encodes the bytes of a path and query that a URL does not allow (RFC 3986 §3.3 and §3.4).
@@ -85,7 +85,7 @@ extension Explanation {
         let bytes = Array(target.utf8)
         var escaped: [UInt8] = []
         for (index, byte) in bytes.enumerated() {
-            if isLetterOrDigit(byte) || "-._~!$&'()*+,;=:@/?[]{}".utf8.contains(byte)
+            if byte.isLetterOrDigit || "-._~!$&'()*+,;=:@/?[]{}".utf8.contains(byte)
                 || byte == .percent && bytes[(index + 1)...].prefix(2).count(where: { $0.hexadecimalValue != nil }) == 2
             {
                 escaped.append(byte)
@@ -95,10 +95,6 @@ extension Explanation {
             }
         }
         return String(decoding: escaped, as: UTF8.self)
-    }
-
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
     }
 }
 

@@ -212,19 +212,13 @@ package struct RequestSplitter: Sendable {
     private let head: RequestHead?
     private var state: State
 
-    /// Makes a splitter for an input that was explained.
-    ///
-    /// - Parameter explanation: The explanation of the same input.
+    /// Makes a splitter for an input with this explanation.
     package init(_ explanation: Explanation) {
         head = explanation.head
         state = head == nil ? .body : .head([])
     }
 
-    /// Reads the next bytes of the input.
-    ///
-    /// - Parameters:
-    ///   - handOnHead: Receives the whole head, once.
-    ///   - handOnBody: Receives the bytes of the body.
+    /// Reads the next bytes of the input. `handOnHead` receives the whole head, once.
     package mutating func read(
         _ chunk: RawSpan, handOnHead: ([UInt8]) throws -> Void = { _ in }, handOnBody: (RawSpan) throws -> Void
     ) rethrows {

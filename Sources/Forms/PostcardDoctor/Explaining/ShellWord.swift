@@ -93,14 +93,7 @@ package enum ShellWord {
     /// Whether a shell expands nothing in a text. zsh expands a word that begins with an equals sign.
     private static func isPlain(_ text: some Collection<UInt8>) -> Bool {
         !text.isEmpty && text.first != UInt8(ascii: "=")
-            && text.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "a")...UInt8(ascii: "z"):
-                    true
-                default: "-_./:@%+,=".utf8.contains(byte)
-                }
-            }
+            && text.allSatisfy { $0.isLetterOrDigit || "-_./:@%+,=".utf8.contains($0) }
     }
 
     /// Whether a character is invisible or changes the look of others. Joiners are excluded, because emoji use them.

@@ -91,14 +91,12 @@ public struct Finding: Sendable, Hashable {
 }
 
 extension Finding {
-    /// A copy of the finding with other advice.
     func advising(_ advice: String) -> Finding {
         var finding = self
         finding.advice = advice
         return finding
     }
 
-    /// A copy of the finding with another message.
     func saying(_ message: String) -> Finding {
         Finding(code, in: place, at: offset, length: length, part: partIndex, message, advice: advice, edits: edits)
     }

@@ -16,9 +16,7 @@ struct FindingList: Sendable {
     static let maximumRoots = 1000
     static let maximumEdits = 100_000
 
-    /// Adds a finding.
-    ///
-    /// - Parameter cause: The code of the finding's root cause, if any.
+    /// Adds a finding. `cause` is the code of the finding's root cause, if any.
     mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         if let edits = finding.edits {
             if found.count + edits.count <= Self.maximumEdits {
@@ -137,7 +135,6 @@ extension Finding {
         }
     }
 
-    /// Removes the consequences that a closure chooses.
     mutating func removeConsequences(where isRemoved: (Finding) -> Bool) {
         let all = consequences + unkept
         self = alone
@@ -201,12 +198,8 @@ package struct FindingGroup: Sendable {
         package let partIndex: Int?
     }
 
-    /// Makes a group from the first finding of a kind.
-    ///
-    /// - Parameters:
-    ///   - others: Findings of the same kind.
-    ///   - hidden: The number of further findings of that kind.
-    ///   - codes: The kinds of consequences to leave out.
+    /// Makes a group from findings of a kind. `hidden` counts further findings of that kind. Consequences of the kinds
+    /// in `codes` are left out.
     private init(
         _ finding: Finding, _ others: some Sequence<Finding>, hidden: Int, leavingOut codes: Set<FormProblem.Code>
     ) {
@@ -221,12 +214,8 @@ package struct FindingGroup: Sendable {
         otherConsequences = isAlike ? 0 : unkept
     }
 
-    /// Groups findings by kind, in the order of their first occurrence.
-    ///
-    /// - Parameters:
-    ///   - findings: The root causes.
-    ///   - counts: The total number of findings of each kind, if `findings` lacks some of them.
-    ///   - codes: The kinds to leave out. The consequences of such a finding take its place.
+    /// Groups root causes by kind, in the order of their first occurrence. `counts` are the total numbers of findings
+    /// of each kind, if `findings` lacks some. The consequences of a finding that is left out take its place.
     package static func groups(
         of findings: [Finding], counts: [FormProblem.Code: Int] = [:], leavingOut codes: Set<FormProblem.Code> = []
     ) -> [FindingGroup] {

@@ -4,9 +4,7 @@ import PostcardFoundation
 // Requests copied from a browser: "Copy as cURL", for POSIX shells and for cmd, and "Copy as fetch".
 
 extension HTTPArchive.Entry {
-    /// Reads a request from a curl command line.
-    ///
-    /// - Throws: ``InputError`` if the command line has no URL.
+    /// Reads a request from a curl command line. Throws ``InputError`` if the command line has no URL.
     init(curlCommand text: [UInt8]) throws(InputError) {
         let words = text.firstRange(of: "^\"".utf8) == nil ? ShellWords.posix(text) : ShellWords.cmd(text)
         var command = CopiedCommand()
@@ -17,9 +15,8 @@ extension HTTPArchive.Entry {
             headers: command.headers, body: command.body)
     }
 
-    /// Reads a request from a call of `fetch` whose arguments are JSON, as browsers write it.
-    ///
-    /// - Throws: ``InputError`` if the arguments are not JSON.
+    /// Reads a request from a call of `fetch` as browsers write it. Throws ``InputError`` if its arguments are not
+    /// JSON.
     init(fetchCall text: [UInt8]) throws(InputError) {
         guard let open = text.firstIndex(of: UInt8(ascii: "(")), let close = text.lastIndex(of: UInt8(ascii: ")")),
             open < close,
@@ -46,7 +43,6 @@ private struct CopiedCommand {
     var url: [UInt8]?
     var headers: [HTTPArchive.Header] = []
     var body: [UInt8]?
-    /// Whether the command makes curl build a form.
     var hasForm = false
 
     /// The options that have a value but do not describe the request.

@@ -65,11 +65,7 @@ struct CurlTrace: Sendable {
         Title(start.prefix { $0 != UInt8(ascii: "\n") }) != nil
     }
 
-    /// Reads the next bytes of the trace.
-    ///
-    /// - Parameters:
-    ///   - chunk: Any number of bytes.
-    ///   - output: The array that receives the bytes of the request.
+    /// Reads the next bytes of the trace, and appends the bytes of the request to `output`.
     mutating func read(_ chunk: RawSpan, into output: inout [UInt8]) {
         countSteps(chunk.byteCount)
         for position in 0..<chunk.byteCount {
@@ -82,7 +78,6 @@ struct CurlTrace: Sendable {
         }
     }
 
-    /// Ends the trace.
     mutating func finish(into output: inout [UInt8]) {
         if !line.isEmpty { endLine(into: &output) }
         endBlock(into: &output)
@@ -228,8 +223,7 @@ private struct Title {
             kind = title.dropFirst(8).starts(with: "header,".utf8) ? .received : .other
         } else if title.starts(with: "=> Send ".utf8) {
             let words = title.dropFirst(8).split(separator: UInt8(ascii: ","), maxSplits: 1)
-            let digits = words.dropFirst().first?.drop { $0 == UInt8(ascii: " ") }
-                .prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            let digits = words.dropFirst().first?.drop { $0 == UInt8(ascii: " ") }.prefix { $0.isDigit }
             switch (words.first, digits.flatMap { Int(String(decoding: $0, as: UTF8.self)) }) {
             case (let name?, let size?) where name.elementsEqual("header".utf8): kind = .sentHeader(size: size)
             case (let name?, let size?) where name.elementsEqual("data".utf8): kind = .sentData(size: size)

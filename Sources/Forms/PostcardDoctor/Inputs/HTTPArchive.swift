@@ -5,9 +5,7 @@ import PostcardForm
 struct HTTPArchive {
     let entries: [Entry]
 
-    /// Parses a HAR file.
-    ///
-    /// - Throws: ``InputError`` if the bytes are not a HAR.
+    /// Parses a HAR file. Throws ``InputError`` if the bytes are not a HAR.
     init(_ bytes: [UInt8]) throws(InputError) {
         let json: JSON
         do {
@@ -22,7 +20,7 @@ struct HTTPArchive {
         }
         do throws(Element.Mismatch) {
             var entries: [Entry] = []
-            for entry in try Element(json, path: []).member("log").member("entries").elements {
+            for entry in try Element(json: json, path: []).member("log").member("entries").elements {
                 entries.append(Entry(request: try Request(entry.member("request"))))
             }
             self.entries = entries
@@ -31,9 +29,8 @@ struct HTTPArchive {
         }
     }
 
-    /// The chosen entry and its number, from 1.
-    ///
-    /// - Throws: ``InputError`` if there is no such entry, or if `number` is `nil` and there are several uploads.
+    /// The chosen entry and its number, from 1. Throws ``InputError`` if there is no such entry, or if `number` is
+    /// `nil` and there are several uploads.
     func choose(_ number: Int?) throws(InputError) -> (number: Int, entry: Entry) {
         if let number {
             guard number > 0, number <= entries.count else { throw .noEntry(number, of: entries.count) }
@@ -117,19 +114,12 @@ private struct Element {
     /// The names and indices that lead to the value.
     let path: [String]
 
-    init(_ json: JSON, path: [String]) {
-        self.json = json
-        self.path = path
-    }
-
     /// A mismatch with the HAR format, in a sentence.
     struct Mismatch: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// The value of the named member.
-    ///
-    /// - Throws: ``Mismatch`` if there is no such member.
+    /// The value of the named member. Throws ``Mismatch`` if there is no such member.
     func member(_ name: StaticString) throws(Mismatch) -> Element {
         guard let member = try optional(name) else { throw Mismatch(description: "It has no \"\(name)\".") }
         return member
@@ -139,13 +129,13 @@ private struct Element {
     func optional(_ name: StaticString) throws(Mismatch) -> Element? {
         guard case .object = json else { throw otherType }
         guard let value = json[name], value != .null else { return nil }
-        return Element(value, path: path + ["\(name)"])
+        return Element(json: value, path: path + ["\(name)"])
     }
 
     var elements: [Element] {
         get throws(Mismatch) {
             guard let elements = json.elements else { throw otherType }
-            return elements.enumerated().map { Element($0.element, path: path + ["\($0.offset)"]) }
+            return elements.enumerated().map { Element(json: $0.element, path: path + ["\($0.offset)"]) }
         }
     }
 

@@ -172,7 +172,6 @@ enum ForeignInput: Sendable, Equatable {
 }
 
 extension ForeignInput {
-    /// The message about the input, in a sentence.
     var message: String {
         switch self {
         case .empty: "The input is empty."

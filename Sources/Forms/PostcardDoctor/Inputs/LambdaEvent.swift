@@ -16,7 +16,6 @@ struct LambdaEvent {
 
     private var isBase64: Bool { json["isBase64Encoded"] == .bool(true) }
 
-    /// The request that the event describes.
     var entry: HTTPArchive.Entry {
         let fields = json["multiValueHeaders"]?.stringMembers ?? []
         let headers = fields.isEmpty ? json["headers"]?.stringMembers ?? [] : fields

@@ -132,12 +132,9 @@ package struct RequestInput: Sendable {
     /// The number of first bytes that distinguish the formats.
     private static let startLength = 128
 
-    /// Starts reading an input.
-    ///
-    /// - Parameters:
-    ///   - entry: The number of the request, from 1. Defaults to the only upload of a HAR file, and otherwise to the
-    ///     first request with a body.
-    ///   - format: The format of the input. Defaults to the format that its first bytes suggest.
+    /// Starts reading an input. `entry` is the number of the request, from 1. Defaults to the only upload of a HAR
+    /// file, and otherwise to the first request with a body. The format defaults to the one that the first bytes
+    /// suggest.
     package init(entry: Int? = nil, format: InputExamination.Format? = nil) {
         self.init(entry: entry, format: format, maximumArchiveBytes: Self.maximumArchiveBytes)
     }
@@ -193,12 +190,8 @@ package struct RequestInput: Sendable {
         .repeatedContent, .textNotUTF8, .fileDecodedAsText, .convertedLineBreaks,
     ]
 
-    /// Reads the next bytes of the input.
-    ///
-    /// - Parameters:
-    ///   - chunk: Any number of bytes.
-    ///   - handOn: Receives the next bytes of the request.
-    /// - Throws: ``InputError`` if a HAR file is too large.
+    /// Reads the next bytes of the input, and passes on those of the request. Throws ``InputError`` if a HAR file is
+    /// too large.
     package mutating func read(_ chunk: RawSpan, handOn: (RawSpan) -> Void) throws(InputError) {
         switch state {
         case .start(var start):
@@ -229,10 +222,7 @@ package struct RequestInput: Sendable {
         }
     }
 
-    /// Ends the input.
-    ///
-    /// - Parameter handOn: Receives the rest of the request's bytes.
-    /// - Throws: ``InputError`` if no request can be read from the input.
+    /// Ends the input, and passes on the rest of the request. Throws ``InputError`` if no request can be read from it.
     package mutating func finish(handOn: (RawSpan) -> Void) throws(InputError) {
         if case .start = state { try begin(handOn: handOn) }
         switch state {

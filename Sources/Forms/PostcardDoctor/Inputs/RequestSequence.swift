@@ -38,18 +38,13 @@ struct RequestSequence: Sendable {
         self.entry = entry
     }
 
-    /// Reads the next bytes of the input.
-    ///
-    /// - Parameters:
-    ///   - chunk: Any number of bytes.
-    ///   - handOn: Receives the next bytes of the request.
+    /// Reads the next bytes of the input, and passes on those of the request.
     mutating func read(_ chunk: RawSpan, handOn: (RawSpan) -> Void) {
         countSteps(chunk.byteCount)
         var position = 0
         while position < chunk.byteCount { position += step(chunk.extracting(position...), handOn) }
     }
 
-    /// Ends the input.
     mutating func finish(handOn: (RawSpan) -> Void) {
         switch state {
         case .head(let bytes):
@@ -134,11 +129,7 @@ struct RequestSequence: Sendable {
 
     // MARK: - Requests
 
-    /// Begins a request.
-    ///
-    /// - Parameters:
-    ///   - bytes: The bytes of the request's head.
-    ///   - head: The parsed head; `nil` if the bytes are not a complete head.
+    /// Begins a request with the bytes of its head. The parsed head is `nil` if the bytes are not a complete head.
     private mutating func begin(_ bytes: [UInt8], _ head: RequestHead?, _ handOn: (RawSpan) -> Void) {
         requestCount += 1
         state = head.map { Self.state(behind: $0) } ?? .rest
@@ -207,8 +198,6 @@ package struct RequestEnd: Sendable {
     package private(set) var expectsContinue = false
 
     /// Reads the next bytes of the connection.
-    ///
-    /// - Parameter chunk: Any number of bytes.
     package mutating func read(_ chunk: RawSpan) {
         switch state {
         case .head(var head):

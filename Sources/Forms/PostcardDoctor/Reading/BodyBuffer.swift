@@ -66,7 +66,6 @@ struct BodyBuffer: Sendable {
         }
     }
 
-    /// The line break directly before an index.
     func lineBreak(before index: Int) -> LineBreak? {
         switch self[index - 1] {
         case .lineFeed?: self[index - 2] == .carriageReturn ? .crlf : .lf
@@ -75,10 +74,8 @@ struct BodyBuffer: Sendable {
         }
     }
 
-    /// The end of the line at an index: its line break, or the end of the buffer. A lone CR ends a line only if the
-    /// body has no other line breaks.
-    ///
-    /// - Parameter limit: The index at which a longer line is cut.
+    /// The end of the line at an index: its line break, the end of the buffer, or the limit. A lone CR ends a line only
+    /// if the body has no other line breaks.
     func lineEnd(from index: Int, endingAtCarriageReturn: Bool = false, limit: Int = .max) -> Int {
         var end = index
         while end < min(count, limit), bytes[end] != .lineFeed {

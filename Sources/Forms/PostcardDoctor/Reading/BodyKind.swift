@@ -33,9 +33,7 @@ enum BodyKind: CaseIterable {
         self = isEscaped ? .escapedLineBreaks : .withoutLineBreaks
     }
 
-    /// Recognizes the kind of a body by its first bytes.
-    ///
-    /// - Parameter isEncoded: Whether the head says that the body is compressed.
+    /// Recognizes the kind of a body by its first bytes. `isEncoded` says whether the head says that it is compressed.
     init?(_ buffer: BodyBuffer, isEncoded: Bool) {
         if isEncoded || Self.isGzip(buffer) {
             self = .compressed

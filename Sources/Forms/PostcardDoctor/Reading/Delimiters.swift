@@ -8,7 +8,6 @@ struct DelimiterFormat: Sendable {
     let dashes: Int
     /// The line break of delimiters and headers, taken from the first such line.
     let lineBreak: LineBreak
-    /// Searches for possible delimiters.
     let search: ByteSearch
     /// Searches for lines that may have been meant as delimiters.
     let hiddenParts: HiddenParts
@@ -29,10 +28,8 @@ struct DelimiterFormat: Sendable {
     /// The number of bytes to search for the first delimiter.
     static let opening = 64 << 10
 
-    /// Recognizes the format by the first bytes of a body.
-    ///
-    /// - Parameter announced: The boundary in the Content-Type.
-    /// - Returns: `nil` if nothing looks like a delimiter.
+    /// Recognizes the format by the first bytes of a body and the announced boundary; `nil` if nothing looks like a
+    /// delimiter.
     init?(opening buffer: BodyBuffer, announced: [UInt8]?) {
         if let announced, !announced.isEmpty, let format = DelimiterFormat(announced: announced, in: buffer),
             !format.isCloseDelimiterOfAnother(in: buffer)
@@ -136,7 +133,6 @@ enum DelimiterLine {
     case delimiter(Delimiter)
 
     struct Delimiter {
-        /// The index at which the content before the delimiter ends.
         let contentEnd: Int
         /// The index after the delimiter's line: the start of the next header, or of the bytes after the form.
         let next: Int
@@ -154,11 +150,8 @@ struct DelimiterReader {
     /// The index of the part whose content is being read.
     let partIndex: Int?
 
-    /// Decides whether the bytes at an index are a delimiter or content.
-    ///
-    /// - Parameters:
-    ///   - index: The index of the delimiter.
-    ///   - isAtStart: Whether the delimiter begins the body or a content, so that it needs no line break before it.
+    /// Decides whether the bytes at an index are a delimiter or content. A delimiter at the start of the body or of a
+    /// content needs no line break before it.
     func line(at index: Int, isAtStart: Bool) -> DelimiterLine {
         let dashes = isAtStart ? 0 : buffer.dashes(before: index, atMost: 2 - format.dashes)
         let start = index - dashes
@@ -241,9 +234,8 @@ struct DelimiterReader {
         var findings: [Finding] = []
     }
 
-    /// The end of a delimiter's line after its boundary; `nil` if the line is content.
-    ///
-    /// - Parameter isLine: Whether the delimiter begins a line. Otherwise, text after the boundary makes it content.
+    /// The end of a delimiter's line after its boundary; `nil` if the line is content. Unless the delimiter begins a
+    /// line, text after the boundary makes it content.
     private func ending(_ behind: Int, ofLine isLine: Bool) -> Ending? {
         if let close = closing(behind, ofLine: isLine) { return close }
         let padded = buffer.skippingBlanks(from: behind)

@@ -30,11 +30,7 @@ struct DispositionReading {
         case comma, noSemicolon
     }
 
-    /// Reads the value of a field.
-    ///
-    /// - Parameters:
-    ///   - bytes: The bytes of a header.
-    ///   - range: The range of the field's value, including folded lines.
+    /// Reads the value of a field, including folded lines, in the bytes of a header.
     init(_ bytes: [UInt8], in range: Range<Int>) {
         countSteps(range.count)
         var index = range.lowerBound
@@ -119,9 +115,7 @@ struct DispositionReading {
     }
 
     /// The index of the semicolon after a quoted value that lacks its closing quote; `nil` if the quote is there. A
-    /// quote is missing if the next quote begins the value of another parameter.
-    ///
-    /// - Parameter name: The name of the parameter. A header has each parameter only once.
+    /// quote is missing if the next quote begins the value of another parameter: a header has each parameter only once.
     private static func missingQuote(in bytes: [UInt8], from start: Int, end: Int, of name: String) -> Int? {
         guard start < end, bytes[start] == .quote,
             let quote = bytes[(start + 1)..<end].firstIndex(of: .quote),

@@ -5,7 +5,6 @@ import PostcardFoundation
 struct HeaderLines {
     /// The ranges of the lines in the buffer, without their line breaks.
     private(set) var lines: [Range<Int>] = []
-    /// The index at which the content begins.
     private(set) var contentStart = 0
     private(set) var end = End.blankLine
     /// Whether the blank line has another kind of line break than all other lines.
@@ -116,9 +115,7 @@ struct HeaderLines {
         }
     }
 
-    /// Adds a finding about a line break other than CRLF.
-    ///
-    /// - Parameter isFolded: Whether the next line continues the field, so that a blank replaces the line break.
+    /// Adds a finding about a line break other than CRLF. A blank replaces the line break of a folded line.
     private mutating func note(
         _ lineBreak: LineBreak, at index: Int, _ buffer: BodyBuffer, _ partIndex: Int, isFolded: Bool = false
     ) {

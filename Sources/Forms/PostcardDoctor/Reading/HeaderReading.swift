@@ -9,7 +9,6 @@ struct HeaderReading {
     let fields: [(name: String, value: String)]
     private(set) var findings: [Finding] = []
 
-    /// The offset of the header in the body.
     let offset: Int64
     let contentTypeField: Located?
     let nameValue: Located?
@@ -169,11 +168,6 @@ struct HeaderFixer {
 
     /// The maximum number of problems to fix, more than any real header has.
     private static let maximumSteps = 8
-
-    init(text: HeaderText, partIndex: Int) {
-        self.text = text
-        self.partIndex = partIndex
-    }
 
     /// Fixes problems until the header can be parsed. Returns `nil` if it cannot be parsed to its end.
     mutating func read() -> PartHeader? {

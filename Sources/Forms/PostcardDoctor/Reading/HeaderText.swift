@@ -22,7 +22,6 @@ struct HeaderText {
         places.append(buffer.offset(of: lines.lines.last?.upperBound ?? lines.contentStart))
     }
 
-    /// The offset in the body of the byte at an index.
     func offset(of index: Int) -> Int64 { places[min(max(index, 0), places.count - 1)] }
 
     /// The edit of the body that corresponds to ``replace(_:with:)``.
@@ -128,17 +127,14 @@ struct HeaderText {
         return String(streamSafe: bytes)
     }
 
-    /// Parses the header with the receiver's parser.
-    ///
-    /// - Throws: ``FormProblem`` whose offset is an index of ``bytes``.
+    /// Parses the header with the receiver's parser. Throws ``FormProblem`` whose offset is an index of ``bytes``.
     func parsed() throws(FormProblem) -> PartHeader? {
         countSteps(bytes.count)
         return try Self.parsed(bytes)
     }
 
-    /// Parses the lines of a header with the receiver's parser.
-    ///
-    /// - Throws: ``FormProblem`` whose offset is an index of `lines`.
+    /// Parses the lines of a header with the receiver's parser. Throws ``FormProblem`` whose offset is an index of
+    /// them.
     static func parsed(_ lines: [UInt8]) throws(FormProblem) -> PartHeader? {
         var parser = try FormParser(boundary: "B")
         for piece in [Array("--B\r\n".utf8)[...], lines[...], Array("\r\n".utf8)[...]] {

@@ -35,9 +35,7 @@ struct HiddenParts: Sendable {
         }
     }
 
-    /// Prepares a search in a form.
-    ///
-    /// - Parameter lineBreak: The line break of the form, in addition to CRLF.
+    /// Prepares a search in a form. `lineBreak` is the line break of the form, in addition to CRLF.
     init(boundary: [UInt8], delimiter: [UInt8], lineBreak: LineBreak) {
         self.lineBreak = lineBreak
         core = Array(Self.core(of: boundary[...]))

@@ -49,9 +49,8 @@ struct RequestHead: Sendable {
 
     func all(_ name: String) -> [Field] { fields.filter { $0.name == name } }
 
-    /// The end of the blank line after the head. Lines may end in LF alone, which is reported later.
-    ///
-    /// - Parameter known: The number of bytes that were already searched.
+    /// The end of the blank line after the head, of which `known` bytes were already searched. Lines may end in LF
+    /// alone, which is reported later.
     static func end(in bytes: [UInt8], from known: Int) -> Int? {
         var index = max(known - 2, 0)
         while let lineFeed = bytes[index...].firstIndex(of: .lineFeed) {
@@ -63,10 +62,7 @@ struct RequestHead: Sendable {
         return nil
     }
 
-    /// Parses a head.
-    ///
-    /// - Parameter bytes: The head with its blank line.
-    /// - Throws: ``Finding/Refusal`` if the bytes are not the head of a request at all.
+    /// Parses a head with its blank line. Throws ``Finding/Refusal`` if the bytes are not the head of a request at all.
     init(_ bytes: [UInt8]) throws(Finding.Refusal) {
         length = bytes.count
         var start = 0

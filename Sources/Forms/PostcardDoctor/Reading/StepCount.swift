@@ -10,7 +10,6 @@ package final class StepCount: Sendable {
     /// The counter of the current task; `nil` if steps are not counted.
     @TaskLocal private static var current: StepCount?
 
-    /// Runs a closure and counts its steps.
     package static func of(_ body: () throws -> Void) rethrows -> Int {
         let counter = StepCount()
         try $current.withValue(counter) { try body() }

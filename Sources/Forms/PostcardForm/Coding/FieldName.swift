@@ -1,12 +1,9 @@
 /// Reads and writes field names, which describe a place in a value: `pet[name]`, `tags[]`, `pets[0][name]`.
 enum FieldName {
-    /// Splits a name into its keys, the outermost first. `[]` is an empty key.
+    /// Splits a name into its keys, the outermost first; `nil` if it has more than the maximum. `[]` is an empty key.
     ///
     /// A name is a key followed by keys in square brackets. Receivers disagree about other uses of brackets, such as
     /// `a[b` or `a[b]c`. Here such a name is a single key.
-    ///
-    /// - Parameter maximum: The maximum number of keys.
-    /// - Returns: `nil` if the name has more keys.
     static func keys(of name: String, maximum: Int) -> [String]? {
         let name = name.utf8
         guard let first = name.firstIndex(of: .openBracket), first > name.startIndex, name.last == .closeBracket,
@@ -32,7 +29,6 @@ enum FieldName {
         return !isOpen
     }
 
-    /// The name that consists of the given keys.
     static func name(of keys: some Sequence<String>) -> String {
         keys.reduce(into: "") { name, key in name = nested(key, in: name) }
     }

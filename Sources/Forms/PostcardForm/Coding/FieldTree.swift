@@ -15,13 +15,11 @@ struct FieldTree {
     enum Place: Hashable {
         /// A place in the tree without a field.
         case absent
-        /// The node with this index.
         case node(Int)
         /// The part with this index, as an element of a list.
         case part(Int)
     }
 
-    /// The content of a place in the tree.
     enum Shape {
         case absent
         /// The indices of the parts: one part, or several parts with the same name.
@@ -43,9 +41,8 @@ struct FieldTree {
     private let form: ReceivedForm
     private var nodes = [Node()]
 
-    /// Sorts the fields of a form into the tree. The work is linear in the length of their names.
-    ///
-    /// - Throws: ``FormDecodingError`` if one name, or all names together, exceed a limit.
+    /// Sorts the fields of a form into the tree. The work is linear in the length of their names. Throws
+    /// ``FormDecodingError`` if one name, or all names together, exceed a limit.
     init(_ form: ReceivedForm, maximumDepth: Int, maximumKeys: Int) throws(FormDecodingError) {
         self.form = form
         for (index, part) in form.parts.enumerated() where !part.isUnchosenFile {

@@ -4,12 +4,7 @@ struct FieldWriter {
     private(set) var form: MultipartForm
 
     /// The keys that lead to the value that is being written.
-    private var path: [String] = []
-
-    init(options: FormEncoder, form: MultipartForm) {
-        self.options = options
-        self.form = form
-    }
+    private(set) var path: [String] = []
 
     mutating func write(_ root: EncodedValue) throws(FormEncodingError) {
         switch root.content {
@@ -20,9 +15,7 @@ struct FieldWriter {
         }
     }
 
-    /// Writes a value as one part, or as several parts with nested names.
-    ///
-    /// - Parameter depth: The number of keys in the name.
+    /// Writes a value as one part, or as several parts with nested names. `depth` is the number of keys in the name.
     private mutating func write(_ value: EncodedValue, named name: String, depth: Int) throws(FormEncodingError) {
         if depth > options.maximumDepth { throw .tooDeep(at: path, maximum: options.maximumDepth) }
         let count = form.parts.count
@@ -64,7 +57,6 @@ struct FieldWriter {
 }
 
 extension EncodedValue {
-    /// Whether the value is sent as one part.
     fileprivate var isSingle: Bool {
         switch content {
         case .text, .file: true

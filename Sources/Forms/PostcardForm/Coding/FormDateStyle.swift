@@ -133,7 +133,6 @@ extension InternetDate {
             return true
         }
 
-        /// Reads a number with exactly `count` digits.
         mutating func readNumber(_ count: Int) -> Int? {
             guard rest.count >= count, rest.prefix(count).allSatisfy(\.isDigit) else { return nil }
             defer { rest.removeFirst(count) }

@@ -163,14 +163,8 @@ public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
         self.underlyingError = underlyingError
     }
 
-    /// Makes the error for a part.
-    ///
-    /// - Parameters:
-    ///   - code: The kind of the error.
-    ///   - part: The part that cannot be read.
-    ///   - wrong: The fault, as the end of a sentence that begins with the part's name.
-    ///   - advice: What to send instead.
-    ///   - underlyingError: The cause of the error.
+    /// Makes the error for a part that cannot be read. `wrong` is the end of a sentence that begins with the part's
+    /// name.
     init(_ code: Code, _ part: ReceivedForm.Part, _ wrong: String, advice: String, underlyingError: (any Error)? = nil)
     {
         self.init(

@@ -168,11 +168,7 @@ public struct FormEncodingError: PostcardError, CustomDebugStringConvertible {
     /// The underlying error from the value's own encoding; `nil` if there is none.
     public let underlyingError: (any Error)?
 
-    /// Makes the error for a field.
-    ///
-    /// - Parameters:
-    ///   - wrong: The fault, as the end of a sentence that begins with the field's name.
-    ///   - advice: What to do.
+    /// Makes the error for a field. `wrong` is the end of a sentence that begins with the field's name.
     init(
         _ code: Code, at path: some Sequence<String>, value: String? = nil, _ wrong: String, advice: String,
         underlyingError: (any Error)? = nil

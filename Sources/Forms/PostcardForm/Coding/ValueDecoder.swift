@@ -32,7 +32,6 @@ struct ValueDecoder: Decoder {
         return ValueDecoder(fields: fields, options: options, place: place, codingPath: codingPath + [key])
     }
 
-    /// The name of the value's field in the form.
     var path: String { FieldName.name(of: codingPath.map(\.stringValue)) }
 
     /// Whether the field is a text input that was left empty.
@@ -43,7 +42,6 @@ struct ValueDecoder: Decoder {
         return bytes.isEmpty
     }
 
-    /// Makes a `DecodingError` of an error about a field.
     func failure(_ error: FormDecodingError, type: any Any.Type = Any.self) -> DecodingError {
         DecodingError(error, type: type, codingPath: codingPath)
     }
@@ -132,7 +130,6 @@ extension ValueDecoder {
     }
 }
 
-/// Decodes the values of an object by their keys.
 struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: ValueDecoder
     let keys: [String]
@@ -199,16 +196,10 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 }
 
-/// Decodes the elements of a list.
 struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
     let decoder: ValueDecoder
     let elements: [FieldTree.Element]
     private(set) var currentIndex = 0
-
-    init(decoder: ValueDecoder, elements: [FieldTree.Element]) {
-        self.decoder = decoder
-        self.elements = elements
-    }
 
     var codingPath: [any CodingKey] { decoder.codingPath }
     var count: Int? { elements.count }

@@ -18,7 +18,6 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
 
     func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
-    /// The encoder of a nested value.
     func nested(_ value: EncodedValue, at key: any CodingKey) -> ValueEncoder {
         ValueEncoder(value: value, options: options, codingPath: codingPath + [key])
     }
@@ -127,7 +126,6 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
     }
 }
 
-/// Encodes the values of an object with their keys.
 struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let object: EncodedObject
     let encoder: ValueEncoder
@@ -180,7 +178,6 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     }
 }
 
-/// Encodes the elements of a list.
 struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     let list: EncodedList
     let encoder: ValueEncoder
@@ -247,11 +244,7 @@ final class EncodedValue {
 
     /// Sets the value to a text or file. A second content makes it a contradiction.
     func set(_ content: Content) {
-        if case .nothing = self.content {
-            self.content = content
-        } else {
-            self.content = .contradiction
-        }
+        self.content = if case .nothing = self.content { content } else { .contradiction }
     }
 
     /// The value as an object. A value without content becomes an object.

@@ -9,11 +9,7 @@ package struct DamagedStart: Sendable {
     /// The number of bytes to examine at the start of a file.
     package static let bytesCount = 256
 
-    /// Begins to read a file.
-    ///
-    /// - Parameters:
-    ///   - contentType: The declared media type; `nil` if there is none.
-    ///   - filename: The part's filename; `nil` if there is none.
+    /// Begins to read a file with this declared media type and filename, if the part has them.
     package init(contentType: String?, filename: String?) {
         promise = FilePromise(contentType: contentType, filename: filename)
     }

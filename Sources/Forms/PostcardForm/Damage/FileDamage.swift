@@ -32,7 +32,6 @@ package struct FileDamage: Sendable, Equatable {
         self.length = length
     }
 
-    /// The damage, in a sentence.
     package var message: String {
         switch cause {
         case .replaced: "The file was decoded as UTF-8: bytes that are not UTF-8 became U+FFFD, and are lost."

@@ -24,11 +24,7 @@ package struct FileDamageDetector: Sendable {
     /// The number of first bytes that show the format.
     private static let beginningBytes = 48
 
-    /// Begins to read a file.
-    ///
-    /// - Parameters:
-    ///   - contentType: The declared media type; `nil` if there is none.
-    ///   - filename: The part's filename; `nil` if there is none.
+    /// Begins to read a file with this declared media type and filename, if the part has them.
     package init(contentType: String?, filename: String?) {
         start = DamagedStart(contentType: contentType, filename: filename)
         if start.promise == .text { state = .passing }
@@ -73,9 +69,7 @@ package struct FileDamageDetector: Sendable {
     /// Whether the first bytes are those of a format.
     private func begins(as format: FileFormat) -> Bool { FileFormat(firstBytes: start.bytes) == format }
 
-    /// The damage to the bytes; `nil` if there is no sign of damage.
-    ///
-    /// - Parameter isWhole: Whether no bytes follow.
+    /// The damage to the bytes; `nil` if there is no sign of damage. `isWhole` says whether no bytes follow.
     package func damage(isWhole: Bool) -> FileDamage? {
         if let damage = start.damage { return damage }
         guard let format else { return nil }

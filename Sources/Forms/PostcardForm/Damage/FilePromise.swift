@@ -11,11 +11,7 @@ enum FilePromise: Sendable, Equatable {
     /// The promised format; `nil` if the file may be a text.
     var format: FileFormat? { if case .binary(let format) = self { format } else { nil } }
 
-    /// Finds the promised format.
-    ///
-    /// - Parameters:
-    ///   - contentType: The declared media type, with or without parameters.
-    ///   - filename: The filename, with or without a path.
+    /// Finds the promised format. The media type may have parameters, and the filename a path.
     init(contentType: String?, filename: String?) {
         // Most fields have neither a type nor a filename.
         if contentType == nil, filename == nil {
@@ -59,7 +55,6 @@ enum FilePromise: Sendable, Equatable {
     ]
 }
 
-/// The formats of files that are not text.
 enum FileFormat: Sendable, Equatable {
     case jpeg, png, gif, webP
     /// HEIC, AVIF, MP4 and QuickTime.
@@ -67,7 +62,6 @@ enum FileFormat: Sendable, Equatable {
     /// ZIP, and formats that contain a ZIP archive.
     case zip
     case pdf
-    /// Another binary format.
     case other
 
     /// The format of a media type. `nil` if the type may be that of a text.
@@ -108,9 +102,7 @@ enum FileFormat: Sendable, Equatable {
         "apk", "ipa", "epub", "xpi", "kmz", "cbz", "usdz", "3mf", "whl", "pages", "numbers",
     ]
 
-    /// The format that the first bytes show. `nil` if they belong to no known format.
-    ///
-    /// - Parameter start: The first bytes of a file.
+    /// The format that the first bytes of a file show. `nil` if they belong to no known format.
     init?(firstBytes start: [UInt8]) {
         switch FileSignature.mediaType(of: Array(start.prefix(FileSignature.bytesCount))) {
         case "image/jpeg"?: self = .jpeg

@@ -78,9 +78,7 @@ struct LineBreakTally: Sendable {
     /// Whether all control bytes occurred, which excludes a repeated pattern.
     var isVaried: Bool { kinds == .max }
 
-    /// Counts the line breaks in the next bytes.
-    ///
-    /// - Parameter isData: Whether the bytes are compressed data.
+    /// Counts the line breaks in the next bytes. `isData` says whether the bytes are compressed data.
     mutating func read(_ bytes: UnsafeRawBufferPointer, isData: Bool) {
         var index = 0
         while index < bytes.count, loneLineFeeds == 0 || carriageReturns == 0 || pairs == 0 {
@@ -138,9 +136,7 @@ struct LineBreakTally: Sendable {
         return otherPairs >= 12 && otherPairs * 64 <= loneLineFeeds
     }
 
-    /// Whether it is plausible that this many CRs before LFs were removed.
-    ///
-    /// - Parameter lineFeeds: The number of LFs without CR in the damaged bytes.
+    /// Whether it is plausible that this many CRs were removed before LFs, of which the damaged bytes have `lineFeeds`.
     func mayLack(_ count: Int64, before lineFeeds: Int) -> Bool {
         guard pairs == 0, count <= lineFeeds else { return false }
         let count = Double(count)

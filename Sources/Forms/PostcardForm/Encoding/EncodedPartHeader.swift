@@ -10,13 +10,7 @@ package struct EncodedPartHeader {
 
     var bytes: Data { Data(text) }
 
-    /// Writes the header of a part.
-    ///
-    /// - Parameters:
-    ///   - part: The part.
-    ///   - contentType: The part's media type, if it has one.
-    ///   - boundary: The form's boundary.
-    ///   - isFirst: Whether the part is the first. Its delimiter then has no line break before it.
+    /// Writes the header of a part. The delimiter of the first part has no line break before it.
     init(of part: FormPart, contentType: MediaType?, boundary: Boundary, isFirst: Bool) {
         // Enough for most headers, so that the array rarely grows.
         text.reserveCapacity(256)
@@ -32,14 +26,8 @@ package struct EncodedPartHeader {
         append("\r\n")
     }
 
-    /// Writes the lines of a header in ways that browsers cannot.
-    ///
-    /// - Parameters:
-    ///   - disposition: The type in `Content-Disposition`; `nil` if the part has no such field.
-    ///   - name: The bytes of the part's name, in any encoding; `nil` if it has none.
-    ///   - filename: The bytes of the part's filename, in any encoding; `nil` if it has none.
-    ///   - contentType: The part's media type, if it has one.
-    ///   - headerFields: The part's other header fields.
+    /// Writes the lines of a header in ways that browsers cannot: with any `Content-Disposition` or none, and with a
+    /// name and a filename in any encoding.
     package static func lines(
         disposition: String?, name: [UInt8]?, filename: [UInt8]?, contentType: MediaType?, headerFields: HTTPFields
     ) -> Data {

@@ -67,10 +67,8 @@ struct FileSource: Sendable {
         firstBytes = try file.bytes(at: start, count: Int(clamping: count))
     }
 
-    /// Whether the source is the whole file without edits.
     var isWholeFile: Bool { start == 0 && length == stamp.length && edits.isEmpty }
 
-    /// A copy of the source for the part with another index.
     func moved(to partIndex: Int) -> FileSource {
         var source = self
         source.partIndex = partIndex
@@ -125,7 +123,6 @@ final class OpenFile: Sendable {
     let path: String
     let partIndex: Int
     private let descriptor: FileDescriptor
-    /// The status of the file when it was opened.
     let openingStatus: Stat
 
     convenience init(path: String, partIndex: Int) throws(FormError) {

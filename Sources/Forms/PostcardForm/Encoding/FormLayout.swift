@@ -103,10 +103,8 @@ extension FormLayout {
     /// The offset of the layout's first byte in the whole body: 0 except for a ``slice(_:contentType:)``.
     package var start: Int64 { range?.lowerBound ?? 0 }
 
-    /// Whether the layout is a slice of the body.
     package var isSlice: Bool { range != nil }
 
-    /// Whether the layout ends at the end of the whole body.
     package var reachesEnd: Bool { range.map { $0.upperBound == wholeLength } ?? true }
 
     /// The length of the whole body; `nil` if it has a stream of unknown length.
@@ -125,11 +123,8 @@ extension FormLayout {
     }
 
     /// A range of the body as a body of its own, such as the bytes that a resumed upload still has to send. Offsets in
-    /// the slice count from its first byte.
-    ///
-    /// - Parameters:
-    ///   - range: The range of bytes in the body. The body must have a known length, and must not be a slice itself.
-    ///   - contentType: The value of `Content-Type`. Defaults to the value of the whole body.
+    /// the slice count from its first byte. The body must have a known length, and must not be a slice itself. The
+    /// `Content-Type` defaults to that of the whole body.
     package func slice(_ range: Range<Int64>, contentType: String? = nil) -> FormLayout {
         var slice = self
         slice.range = range
@@ -166,12 +161,9 @@ extension FormLayout {
             moved, parts: parts.dropLast() + [described], contentType: contentType, contentLength: length)
     }
 
-    /// If the whole body is one unchanged file, as in a presigned PUT, passes the file to a closure. The closure can
-    /// then clone the file instead of copying it.
-    ///
-    /// - Parameter use: Receives the file, open for reading.
-    /// - Returns: The result of `use`; `nil` if there is no such file.
-    /// - Throws: ``FormError`` if the file has changed; errors of `use`.
+    /// If the whole body is one unchanged file, as in a presigned PUT, passes the file, open for reading, to a closure,
+    /// which can then clone the file instead of copying it. Returns `nil` if there is no such file. Throws
+    /// ``FormError`` if the file has changed, and errors of the closure.
     package func withWholeFile<Result>(_ use: (FileDescriptor) throws -> Result?) throws -> Result? {
         guard segments.count == 1, case .file(let source) = segments[0].source, source.isWholeFile, !isSlice else {
             return nil
@@ -342,9 +334,8 @@ extension FormLayout {
         }
     }
 
-    /// Makes the layout of a body that is the content of a part, without a form around it.
-    ///
-    /// - Throws: ``FormError`` as ``MultipartForm/layout()``.
+    /// Makes the layout of a body that is the content of a part, without a form around it. Throws ``FormError`` as
+    /// ``MultipartForm/layout()``.
     package init(contentOf part: FormPart) throws(FormError) {
         if part.preparation != nil { throw .notPrepared(partIndex: 0) }
         let content = try Content(of: part, lineBreaks: .asGiven, partIndex: 0)

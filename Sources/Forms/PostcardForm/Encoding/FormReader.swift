@@ -47,7 +47,6 @@ public final class FormReader {
         case failed(any Error)
     }
 
-    /// A stream that is being read.
     private struct Stream {
         let chunks: StreamChunks
         let partIndex: Int

@@ -158,10 +158,8 @@ extension FormPart {
         return FileManager.default.temporaryDirectory.appending(component: name, directoryHint: .isDirectory)
     }
 
-    /// Makes the folder for files of parts if it does not exist.
-    ///
-    /// - Parameter folder: The folder that the caller chose; the permissions of an existing one are not changed.
-    ///   Defaults to ``temporaryFolder``, which must belong to this user.
+    /// Makes the folder for files of parts if it does not exist. The permissions of an existing folder that the caller
+    /// chose are not changed. Defaults to ``temporaryFolder``, which must belong to this user.
     package static func makeFolder(_ folder: URL? = nil) throws -> URL {
         let made = folder ?? temporaryFolder
         if !FileManager.default.fileExists(atPath: made.path) {
@@ -200,11 +198,9 @@ package enum FreeSpace {
         return isOver ? .max : Int64(clamping: bytes)
     }
 
-    /// Compares the free space in a folder with the size of a file to copy.
-    ///
-    /// - Parameter freeBytes: Returns the free bytes in a folder.
-    /// - Returns: The bytes that the copy needs, and the free bytes; `nil` if there is enough or unknown space, or if
-    ///   `file` is a folder, whose size does not include its files.
+    /// Compares the free space in a folder with the size of a file to copy. Returns the bytes that the copy needs, and
+    /// the free bytes; `nil` if there is enough or unknown space, or if `file` is a folder, whose size does not include
+    /// its files.
     package static func shortage(
         ofCopying file: URL, to folder: URL, freeBytes: (URL) -> Int64? = bytes
     ) -> (needed: Int64, free: Int64)? {

@@ -18,6 +18,8 @@ extension UInt8 {
 
     package var isLetter: Bool { asciiLowercased >= UInt8(ascii: "a") && asciiLowercased <= UInt8(ascii: "z") }
 
+    package var isLetterOrDigit: Bool { isLetter || isDigit }
+
     /// Whether the byte is a space or tab: `WSP` of RFC 5234, which may also pad a delimiter.
     package var isBlank: Bool { self == .space || self == .tab }
 

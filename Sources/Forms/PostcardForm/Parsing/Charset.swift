@@ -54,13 +54,9 @@ package struct CharsetDecoder: ~Copyable {
 
     package init() {}
 
-    /// The text of a field. UTF-8 is tried before the named charset, because senders often name a wrong charset. Only a
-    /// charset whose texts may look like UTF-8 is tried before UTF-8.
-    ///
-    /// - Parameters:
-    ///   - charset: The charset that the part names, or else the form; `nil` if it is unknown.
-    ///   - repairing: Whether faulty bytes become U+FFFD.
-    /// - Returns: `nil` if the bytes are text neither in UTF-8 nor in the named charset.
+    /// The text of a field in the charset that the part names, or else the form; `nil` if the bytes are text neither in
+    /// UTF-8 nor in that charset. UTF-8 is tried first, because senders often name a wrong charset. Only a charset
+    /// whose texts may look like UTF-8 is tried before UTF-8. `repairing` says whether faulty bytes become U+FFFD.
     package mutating func text(of bytes: Data, in charset: Charset?, repairing: Bool) -> String? {
         if let charset, charset.hidesInASCII, let text = decode(bytes, from: charset, repairing: repairing) {
             return text

@@ -7,9 +7,7 @@ package struct ContentDisposition {
     let filename: String?
     private(set) var warnings: [FormProblem] = []
 
-    /// Reads the field of a part.
-    ///
-    /// - Parameter fieldName: The name of the outer part, if this part is in a `multipart/mixed`.
+    /// Reads the field of a part. `fieldName` is the name of the outer part, if this part is in a `multipart/mixed`.
     init(
         _ field: HeaderField, in header: Span<UInt8>, headerOffset: Int64, partIndex: Int, fieldName: String?
     ) throws(FormProblem) {
@@ -168,11 +166,6 @@ private struct NameDecoder {
     let partIndex: Int
     private(set) var warnings: [FormProblem] = []
 
-    init(headerOffset: Int64, partIndex: Int) {
-        self.headerOffset = headerOffset
-        self.partIndex = partIndex
-    }
-
     /// Adds a warning about an ignored parameter, unless there is one already.
     @inline(never)
     mutating func warn(about parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
@@ -182,7 +175,6 @@ private struct NameDecoder {
                 "The parameter \(header.repairedText(in: parameter.name).lowercased()) was ignored."))
     }
 
-    /// Adds a warning about an unescaped backslash at the end of a value.
     @inline(never)
     mutating func warn(ofBackslashAtEndOf parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
         let name = header.repairedText(in: parameter.name).lowercased()

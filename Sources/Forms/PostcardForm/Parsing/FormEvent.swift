@@ -106,10 +106,8 @@ public struct PartHeader: Sendable {
         return fields
     }
 
-    /// Parses a complete header.
-    ///
-    /// - Parameter fieldName: The name of the outer part, if this part is in a `multipart/mixed`.
-    /// - Throws: ``FormProblem`` if the header is malformed, or if two receivers could read it differently.
+    /// Parses a complete header. `fieldName` is the name of the outer part, if this part is in a `multipart/mixed`.
+    /// Throws ``FormProblem`` if the header is malformed, or if two receivers could read it differently.
     init(_ block: inout HeaderBlock, index: Int, fieldName: String? = nil) throws(FormProblem) {
         self.index = index
         offset = block.offset

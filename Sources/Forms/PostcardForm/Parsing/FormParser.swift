@@ -43,7 +43,6 @@ public struct FormParser: Sendable {
     // step makes forms of tiny parts a third slower.
     var block = HeaderBlock(offset: 0, padding: 0)
 
-    /// The number of parts found so far.
     var partCount = 0
 
     /// The part whose content is being read.
@@ -63,7 +62,6 @@ public struct FormParser: Sendable {
         case content(matched: Int, imagined: Int)
         /// The bytes after CRLF, two dashes and the boundary.
         case delimiterEnd(DelimiterEnd, imagined: Int)
-        /// A part's header.
         case header
         /// The line of the close delimiter, after its dashes and `blanks` blanks.
         case closed(blanks: Int64, sawCarriageReturn: Bool)

@@ -3,14 +3,12 @@ package import PostcardFoundation
 /// The signed policy of a form for an object store ("POST Policy" in the reference of Amazon S3): the time until which
 /// the store accepts the form, and conditions for its fields.
 package struct FormPolicy: Sendable, Hashable {
-    /// The time at which the policy expires.
     package let expires: Date
     /// The conditions for the form, in the order of the policy.
     package let conditions: [Condition]
 
     /// A condition of the policy. Field names are without the dollar sign.
     package enum Condition: Sendable, Hashable {
-        /// A field must have exactly this value.
         case equals(field: String, value: String)
         /// A field must begin with this text, which may be empty.
         case begins(field: String, text: String)
@@ -31,9 +29,7 @@ package struct FormPolicy: Sendable, Hashable {
     /// The maximum number of conditions, more than fit in the 20 KB of fields before the file that Amazon S3 accepts.
     private static let maximumConditions = 3000
 
-    /// Parses the value of the field `policy`, which is JSON in base64.
-    ///
-    /// - Throws: ``FormPolicyError`` if the value is not a policy.
+    /// Parses the value of the field `policy`, which is JSON in base64. Throws ``FormPolicyError`` for any other value.
     package init(base64 text: String) throws(FormPolicyError) {
         guard let json = Data(base64Encoded: text, options: .ignoreUnknownCharacters), !json.isEmpty else {
             throw FormPolicyError("it is not Base64")
@@ -163,11 +159,8 @@ extension FormPolicy {
 
     /// A reason why the store would refuse a form.
     package enum Violation: Sendable, Hashable {
-        /// The policy has expired.
         case expired(at: Date)
-        /// The form lacks the field of a condition.
         case missingField(Condition)
-        /// The field of a condition has another value.
         case differentField(name: String, value: String, Condition)
         /// The field is not in any condition.
         case extraField(name: String)
@@ -175,11 +168,8 @@ extension FormPolicy {
         case size(Int64, minimum: Int64, maximum: Int64)
     }
 
-    /// The reasons why the store would refuse a form, in the order in which to fix them.
-    ///
-    /// - Parameters:
-    ///   - form: The form.
-    ///   - now: The current time; `nil` to ignore the expiration.
+    /// The reasons why the store would refuse a form, in the order in which to fix them. Without a time, the expiration
+    /// is ignored.
     package func violations(by form: Form, at now: Date?) -> [Violation] {
         var violations: [Violation] = []
         if let now, now >= expires { violations.append(.expired(at: expires)) }
@@ -197,7 +187,6 @@ extension FormPolicy {
         return violations
     }
 
-    /// Whether the policy allows a field in the form.
     package func allows(_ field: String) -> Bool { Self.isExempt(field) || names(field) }
 
     /// A name in lower case, for comparisons that ignore case.
@@ -255,7 +244,6 @@ extension FormPolicy.Violation {
         }
     }
 
-    /// The advice on what to do, in a sentence.
     package var advice: String {
         switch self {
         case .expired: "Get a new form from the server that signed this one."

@@ -104,15 +104,13 @@ struct HeaderParameters {
         others = parameters
     }
 
-    /// Reads a value as browsers write it, if it violates the RFC.
+    /// Reads a value as browsers write it, if it violates the RFC, with the first parameter that ends in a backslash;
+    /// `nil` if the value violates these rules too, or no parameter ends in a backslash.
     ///
     /// Browsers do not escape backslashes: a field named `a\` becomes `name="a\"`, whose quoted string has no end by
     /// RFC 9110 §5.6.4. Here, `\"` ends a quoted string before another parameter or at the end of the value. A
     /// well-formed value, such as curl's `name="a\"; b=\"c"`, must never be read in this way. Each byte is read at most
     /// twice.
-    ///
-    /// - Returns: The parameters, and the first that ends in a backslash; `nil` if the value violates these rules too,
-    ///   or no parameter ends in a backslash.
     @inline(never)
     static func asBrowsersWrite(
         _ header: Span<UInt8>, in range: Range<Int>

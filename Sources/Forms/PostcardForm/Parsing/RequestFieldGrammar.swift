@@ -106,7 +106,6 @@ package enum RequestFieldGrammar {
 }
 
 extension RequestFieldGrammar.Fault {
-    /// The kind of problem.
     package var code: FormProblem.Code {
         switch self {
         case .tooManyMarks: .tooManyCombiningMarks
@@ -115,9 +114,7 @@ extension RequestFieldGrammar.Fault {
         }
     }
 
-    /// The problem, in a sentence.
-    ///
-    /// - Parameter field: The name of the header field, or `target`.
+    /// The problem, in a sentence. `field` is the name of the header field, or `target`.
     package func message(of field: String) -> String {
         switch self {
         case .tooManyMarks:
@@ -129,7 +126,6 @@ extension RequestFieldGrammar.Fault {
         }
     }
 
-    /// The advice on what to send, in a sentence.
     package var advice: String {
         switch self {
         case .tooManyMarks: "Send it without them: no text in any language has so many (UAX #15 §13)."

@@ -39,9 +39,7 @@ public struct FormProblem: PostcardError, Hashable {
     /// The limit that the form exceeded; `nil` if the problem is not about a limit.
     public let limit: Limit?
 
-    /// Makes a problem at an offset in the body.
-    ///
-    /// - Parameter advice: The advice on what to write instead. Defaults to the advice of the code.
+    /// Makes a problem at an offset in the body. The advice on what to write instead defaults to that of the code.
     package init(
         _ code: Code, at offset: Int64, part partIndex: Int? = nil, _ message: String, advice: String? = nil,
         limit: Limit? = nil

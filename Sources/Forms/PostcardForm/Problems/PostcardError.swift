@@ -25,7 +25,6 @@ extension PostcardError {
     /// The message and the advice.
     public var description: String { advised(message) }
 
-    /// A text with the advice after it.
     package func advised(_ text: String) -> String {
         guard let advice else { return text }
         return text.hasSuffix(".") || text.hasSuffix(")") ? "\(text) \(advice)" : "\(text). \(advice)"

@@ -175,7 +175,6 @@ extension DecodingError {
 }
 
 extension FormRulesError {
-    /// Makes the error for a decoding error, with the names of the rules.
     init(decoding error: any Error) {
         switch error {
         case DecodingError.dataCorrupted(let context):

@@ -79,10 +79,8 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
     /// A film in a QuickTime container.
     public static let quickTime = MediaRange(.quickTime)
 
-    /// Whether the range is a single type.
     package var isExact: Bool { subtype != "*" }
 
-    /// Whether a type is in the range, in any of its spellings.
     package func contains(_ type: MediaType) -> Bool { contains(type.essence) }
 
     /// Whether a type is in the range, in any of its spellings.

@@ -1,4 +1,3 @@
-/// A pattern as a tree.
 indirect enum PatternNode: Sendable {
     case empty
     case set(ScalarSet)

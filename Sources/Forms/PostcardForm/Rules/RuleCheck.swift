@@ -64,11 +64,7 @@ struct RuleCheck: Sendable {
         part = .file(check)
     }
 
-    /// Checks the next bytes of the part's content.
-    ///
-    /// - Parameters:
-    ///   - bytes: The bytes.
-    ///   - further: The number of unknown bytes that follow.
+    /// Checks the next bytes of the part's content, which `further` unknown bytes follow.
     mutating func bytes(_ bytes: UnsafeRawBufferPointer, further: Int64 = 0) throws(FormProblem) {
         let count = Int64(bytes.count) + further
         guard count > 0 else { return }
@@ -226,7 +222,6 @@ private struct AllowedValues: Sendable {
     var isComplete: Bool { !left.isEmpty && values[left.lowerBound].count == position }
 }
 
-/// Checks a file against its rule.
 struct FileCheck: Sendable {
     private let rule: FormRules.File?
     private let header: PartHeader
@@ -256,13 +251,8 @@ struct FileCheck: Sendable {
         beginning = nil
     }
 
-    /// Checks the next bytes of the file.
-    ///
-    /// - Parameters:
-    ///   - bytes: The next known bytes of the content.
-    ///   - count: The number of the next bytes, including unknown ones.
-    ///   - left: The remaining number of bytes for all files together.
-    ///   - total: The maximum number of bytes for all files together.
+    /// Checks the next bytes of the file. `count` includes unknown bytes. All files together may have `left` more
+    /// bytes, and at most `total` bytes.
     mutating func append(
         _ bytes: UnsafeRawBufferPointer, count: Int64, ofAllFiles left: Int64?, _ total: Int64?
     ) throws(FormProblem) {

@@ -222,9 +222,8 @@ struct ScalarSet: Sendable {
         self.ranges = ranges.map { $0.lowerBound.value...$0.upperBound.value }
     }
 
-    /// Makes the set of a category's characters. `nil` if there is no such category.
-    ///
-    /// - Parameter name: A general category of Unicode, such as `Lu`, or the first letter of several, such as `L`.
+    /// Makes the set of a general category of Unicode, such as `Lu`, or of all categories with a first letter, such as
+    /// `L`. `nil` if there is no such category.
     init?(category name: String) {
         categories = Set(Self.categories.filter { $0.key == name || $0.key.prefix(1) == name }.values)
         if categories.isEmpty { return nil }

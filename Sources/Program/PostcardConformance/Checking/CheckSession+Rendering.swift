@@ -2,9 +2,7 @@ import HTTPTypes
 import PostcardWire
 
 extension CheckSession {
-    /// Fills in the template of a request.
-    ///
-    /// - Throws: `CheckInterruption` if the request needs a value that the server has not sent.
+    /// Fills in the template of a request. Throws `CheckInterruption` if it needs a value that the server has not sent.
     func render(_ step: Step) throws -> (address: ServerAddress, request: RenderedRequest) {
         let address = try address(of: step)
         var bytes: [UInt8]?
@@ -21,14 +19,14 @@ extension CheckSession {
             }
         }
         let request = RenderedRequest(
-            method: step.method, target: step.target == .server ? "*" : address.target, authority: address.authority,
-            fields: own + fields, content: bytes, pause: pause, isChunked: step.isChunked)
+            method: step.method, target: address.target, authority: address.authority, fields: own + fields,
+            content: bytes, pause: pause, isChunked: step.isChunked)
         return (address, request)
     }
 
     private func address(of step: Step) throws -> ServerAddress {
         switch step.target {
-        case .form, .server: return server
+        case .form: return server
         case .upload:
             guard let upload else { throw missingUpload }
             return upload
@@ -109,12 +107,8 @@ struct RenderedRequest: Sendable {
     /// The bytes of the content after the pause.
     let rest: [UInt8]
 
-    /// Makes the bytes of a request.
-    ///
-    /// - Parameters:
-    ///   - fields: The header fields, without those for the length of the content.
-    ///   - content: The content; `nil` for a request without content.
-    ///   - pause: The number of content bytes before the pause.
+    /// Makes the bytes of a request. Fields for the length of the content are added. The pause is after `pause` bytes
+    /// of the content, which is `nil` for a request without content.
     init(
         method: String, target: String, authority: String, fields: [(name: String, value: String)],
         content: [UInt8]?, pause: Int, isChunked: Bool

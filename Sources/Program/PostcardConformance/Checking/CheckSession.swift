@@ -97,9 +97,7 @@ final class CheckSession {
         }
     }
 
-    /// Makes a request that prepares for others.
-    ///
-    /// - Throws: `CheckInterruption` if the request does not succeed.
+    /// Makes a request that prepares for others. Throws `CheckInterruption` if the request does not succeed.
     @discardableResult
     func succeed(_ step: Step) async throws -> Exchange {
         let exchange = try await perform(step)
@@ -242,9 +240,7 @@ final class CheckSession {
         exchange.announcementDelay = exchange.announcements.isEmpty ? nil : .now - start
     }
 
-    /// Collects responses up to the final one.
-    ///
-    /// - Parameter isEnough: Whether the responses so far are enough, even without a final one.
+    /// Collects responses up to the final one, or until they are enough without it.
     private func collect(
         into exchange: inout Exchange, from connection: ConformanceConnection, before end: ContinuousClock.Instant,
         _ isEnough: (Exchange) -> Bool

@@ -15,7 +15,6 @@ package enum RequirementLevel: String, Sendable, Hashable, CaseIterable {
     package var isAbsolute: Bool { self == .must || self == .mustNot }
 }
 
-/// The outcome of a check.
 package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
     case ok
     case violated
@@ -35,7 +34,6 @@ package struct ConformanceCheck: Sendable {
     package let level: RequirementLevel
     /// The draft's words, without references. An ellipsis stands for omitted words.
     package let sentence: String
-    /// The kind of content to upload.
     let content: UploadContent.Kind
     let run: @Sendable (CheckSession) async throws -> CheckFinding
 
@@ -68,10 +66,7 @@ package struct ConformanceCheck: Sendable {
     }
 
     /// Makes a check that a server ignores invalid values of a field: the effect must be the same as without the field.
-    ///
-    /// - Parameters:
-    ///   - setUp: The requests before the request with the field.
-    ///   - step: The request, without the field.
+    /// `step` is the request without the field, after those of `setUp`.
     static func ignoring(
         _ number: Int, _ section: String, _ sentence: String, _ name: String, _ values: [String],
         setUp: [Step] = [], step: Step
@@ -133,7 +128,6 @@ extension ConformanceCheck {
     ]
 }
 
-/// The settings for the requests of the checks.
 package struct CheckSettings: Sendable {
     /// Additional header fields of every request, such as `Authorization`.
     package var headerFields = HTTPFields()

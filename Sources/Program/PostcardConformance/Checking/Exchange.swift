@@ -88,8 +88,6 @@ struct ServerKnowledge {
     }
 
     /// How long to wait before concluding that the server sends no 104: longer than its other 104 responses take.
-    ///
-    /// - Parameter shortest: The minimum wait.
     func quietTime(atLeast shortest: Duration) -> Duration {
         guard case .sent(let delay) = announcement else { return shortest }
         return max(delay * 2, shortest)

@@ -2,7 +2,6 @@ import HTTPTypes
 import PostcardFoundation
 import PostcardWire
 
-/// An expectation of the responses to a request.
 struct Expectation: Sendable {
     enum Judgement: Sendable {
         case met
@@ -18,7 +17,6 @@ struct Expectation: Sendable {
         self.judge = judge
     }
 
-    /// Makes an expectation of the final response.
     private static func final(
         _ expected: String, _ isMet: @escaping @Sendable (RawResponse, Evidence) -> Bool
     ) -> Expectation {
@@ -155,7 +153,6 @@ struct Expectation: Sendable {
 
     // MARK: - Limits
 
-    /// Expects limits that a client can read.
     static let readableLimits = final("an Upload-Limit that is a dictionary of integers") { response, evidence in
         response.fields.uploadLimits(in: evidence.version) != nil
     }

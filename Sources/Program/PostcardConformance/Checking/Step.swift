@@ -8,8 +8,6 @@ struct Step: Sendable {
         case form
         /// The upload resource of the last creation.
         case upload
-        /// The server as a whole: `*`.
-        case server
         /// An upload resource that does not exist.
         case unknownUpload
     }
@@ -91,7 +89,6 @@ struct Step: Sendable {
     static let delete = Step("DELETE", .upload)
     /// Asks whether the server supports resumable uploads, and for its limits (§4.1.4).
     static let options = Step("OPTIONS", .form)
-    static let optionsOfServer = Step("OPTIONS", .server)
     /// Retrieves the offset of an upload that does not exist.
     static let headOfUnknown = Step("HEAD", .unknownUpload)
 
@@ -129,7 +126,6 @@ struct Step: Sendable {
     /// A copy of the request for checks that need a 104 with the upload resource.
     var announced: Step { changed { $0.needsInterim = true } }
 
-    /// Adds expectations of the responses.
     func expecting(_ expectations: Expectation...) -> Step { changed { $0.expectations = expectations } }
 
     func paused(at position: Extent = .half) -> Step { changed { $0.delivery = .paused(at: position) } }

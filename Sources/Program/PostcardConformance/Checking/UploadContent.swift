@@ -1,13 +1,11 @@
 import PostcardForm
 import PostcardFoundation
 
-/// The source of the content that the checks upload.
 package enum ContentSource: Sendable, Hashable {
     /// A multipart form with a text field and a text file.
     case form
     /// Bytes of the type `application/octet-stream`.
     case octets
-    /// A content from the caller.
     case given(contentType: String, bytes: [UInt8])
 
     /// The usual size of a form or of octets, in bytes. The server's limits may require another size.
@@ -52,7 +50,6 @@ struct UploadContent: Sendable {
     let contentType: String
     var bytes: [UInt8]
 
-    /// The kind of content that a check uploads.
     enum Kind: Sendable, Hashable {
         /// A content that the server processes.
         case whole

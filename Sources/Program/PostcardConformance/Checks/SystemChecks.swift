@@ -18,7 +18,6 @@ package enum UploadingSystem: String, Sendable, CaseIterable {
         }
     }
 
-    /// The display name of the system.
     package var name: String { "iOS " + rawValue.dropFirst(3) }
 
     /// The system's request to upload a file. The system resumes the upload if a 104 has named a resource.

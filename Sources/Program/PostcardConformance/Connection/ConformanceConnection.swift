@@ -81,10 +81,8 @@ final class ConformanceConnection: Sendable {
         channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
     }
 
-    /// The next response, interim or final.
-    ///
-    /// - Returns: `nil` at the deadline.
-    /// - Throws: `ConnectionFailure` if the connection has ended.
+    /// The next response, interim or final; `nil` at the deadline. Throws `ConnectionFailure` if the connection has
+    /// ended.
     func next(before deadline: ContinuousClock.Instant) async throws(ConnectionFailure) -> RawResponse? {
         try await inbox.next(before: deadline, on: channel.eventLoop)
     }
@@ -203,10 +201,8 @@ final class ResponseInbox: Sendable {
 
     // MARK: - To a task
 
-    /// The next response.
-    ///
-    /// - Returns: `nil` at the deadline, or if the task is cancelled.
-    /// - Throws: `ConnectionFailure` if no responses follow.
+    /// The next response; `nil` at the deadline, or if the task is cancelled. Throws `ConnectionFailure` if no
+    /// responses follow.
     func next(
         before deadline: ContinuousClock.Instant, on loop: any EventLoop
     ) async throws(ConnectionFailure) -> RawResponse? {

@@ -74,11 +74,8 @@ struct ResponseReader {
                     state = .chunkEnd
                     continue
                 }
-                if case .content = state {
-                    state = .content(remaining: remaining - taken.count)
-                } else {
-                    state = .chunk(remaining: remaining - taken.count)
-                }
+                let left = remaining - taken.count
+                state = if case .content = state { .content(remaining: left) } else { .chunk(remaining: left) }
                 return nil
             case .chunkSize:
                 guard let line = try takeLine() else { return nil }

@@ -18,8 +18,6 @@ struct ArgumentText: Hashable, ExpressibleByStringLiteral, CustomStringConvertib
 
     /// The text as a `String`, with U+FFFD for bytes that are not UTF-8.
     var description: String { String(decoding: bytes, as: UTF8.self) }
-
-    var isEmpty: Bool { bytes.isEmpty }
 }
 
 /// The value of `-F` or `--form-string`, encoded for the argument parser.
@@ -71,7 +69,6 @@ struct RawValue: ExpressibleByArgument, Hashable {
 /// - For `send` and `queue add`, a `--config` file is replaced by its lines. Options that only curl has are left out or
 ///   refused, on the command line and in the file.
 enum CommandLineArguments {
-    /// The short options that have a value.
     private static let short: Set<String> = ["-F", "-X", "-H", "-u", "-x", "-K", "-m"]
     /// Options whose values may begin with a dash, with the long option for the argument parser.
     private static let dashed = [
@@ -96,9 +93,7 @@ enum CommandLineArguments {
         return length
     }
 
-    /// Rewrites the arguments for the argument parser.
-    ///
-    /// - Throws: `ValidationError` if an argument that must be text is not UTF-8.
+    /// Rewrites the arguments for the parser. Throws `ValidationError` if an argument that must be text is not UTF-8.
     static func readable(_ arguments: [[UInt8]]) throws -> [String] {
         var result: [String] = []
         let isQueued = arguments.starts(with: ["queue", "add"]) { $0.elementsEqual($1.utf8) }
@@ -136,9 +131,8 @@ enum CommandLineArguments {
         return argument.count > 1 && argument[0] == .dash && argument.dropFirst().allSatisfy(\.isDigit)
     }
 
-    /// Whether an option of curl can be ignored. Its value is then removed too.
-    ///
-    /// - Throws: `ValidationError` for an option of curl that cannot be ignored, with advice on what to write instead.
+    /// Whether an option of curl can be ignored. Its value is then removed too. Otherwise throws `ValidationError`,
+    /// with advice on what to write instead.
     private static func isIgnored(
         _ argument: String, _ rest: inout ArraySlice<[UInt8]>, isQueued: Bool
     ) throws -> Bool {
@@ -157,12 +151,11 @@ enum CommandLineArguments {
 
     /// The arguments with separate short options: curl reads `-sSF a=b` as `-s -S -F a=b`.
     private static func separated(_ arguments: [[UInt8]]) -> [[UInt8]] {
-        let dash = UInt8(ascii: "-")
         var result: [[UInt8]] = []
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             if argument.elementsEqual("--".utf8) { return result + [argument] + rest }
-            guard argument.count > 1, argument[0] == dash, argument[1] != dash else {
+            guard argument.count > 1, argument[0] == .dash, argument[1] != .dash else {
                 result.append(argument)
                 // A value is not an option, even if it looks like one.
                 if dashed[String(decoding: argument, as: UTF8.self)] != nil {
@@ -172,7 +165,7 @@ enum CommandLineArguments {
             }
             var letters = argument.dropFirst()
             while let letter = letters.popFirst() {
-                result.append([dash, letter])
+                result.append([.dash, letter])
                 guard CurlOptions.lettersWithValue.contains(letter) else { continue }
                 if let value = letters.isEmpty ? rest.popFirst() : Array(letters) { result.append(value) }
                 break

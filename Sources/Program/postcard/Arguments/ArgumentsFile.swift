@@ -21,9 +21,7 @@ struct ArgumentsFile {
         let message: String
     }
 
-    /// Reads a `--config` file; `-` is standard input.
-    ///
-    /// - Throws: `ValidationError` if the file cannot be read or understood.
+    /// Reads a `--config` file; `-` is standard input. Throws `ValidationError` if it cannot be read or understood.
     init(_ name: String) throws {
         do {
             try self.init(

@@ -20,11 +20,7 @@ enum ContentEncoding: String, CaseIterable {
         }
     }
 
-    /// Makes a stream that encodes the content of a part.
-    ///
-    /// - Parameters:
-    ///   - content: The layout of the part's content.
-    ///   - name: The part's name, for the error's message.
+    /// Makes a stream that encodes the content of a part. The part's name is for the error's message.
     func stream(of content: FormLayout, named name: String) -> FormStream {
         FormStream(length: content.contentLength.flatMap(length)) {
             EncodedChunks(content.chunks(), in: self, named: name)
@@ -32,15 +28,12 @@ enum ContentEncoding: String, CaseIterable {
     }
 }
 
-/// A sequence of chunks that encodes another sequence.
 struct EncodedChunks<Chunks: AsyncSequence & Sendable>: AsyncSequence, Sendable where Chunks.Element == Data {
     private let chunks: Chunks
     private let encoding: ContentEncoding
     private let name: String
 
-    /// Makes a sequence that encodes chunks.
-    ///
-    /// - Parameter name: The part's name, for the error's message.
+    /// Makes a sequence that encodes chunks. `name` is the part's name, for the error's message.
     init(_ chunks: Chunks, in encoding: ContentEncoding, named name: String) {
         (self.chunks, self.encoding, self.name) = (chunks, encoding, name)
     }
@@ -85,13 +78,8 @@ struct ContentEncoder {
         self.encoding = encoding
     }
 
-    /// Encodes the next bytes of the content.
-    ///
-    /// - Parameters:
-    ///   - bytes: The next bytes.
-    ///   - isLast: Whether these are the last bytes.
-    ///   - name: The part's name, for the error's message.
-    /// - Throws: ``CommandFailure`` for a byte that the encoding cannot represent.
+    /// Encodes the next bytes of the content. The part's name is for the message of the ``CommandFailure`` for a byte
+    /// that the encoding cannot represent.
     mutating func encode(_ bytes: [UInt8], isLast: Bool, named name: String) throws -> [UInt8] {
         defer { offset += Int64(bytes.count) }
         switch encoding {

@@ -2,7 +2,6 @@ import ArgumentParser
 
 /// The options of curl that postcard lacks, for the commands that replace curl.
 enum CurlOptions {
-    /// The treatment of an option.
     enum Meaning: Equatable {
         /// The option is ignored, because its effect is the default or does not concern forms.
         case ignored(hasValue: Bool)
@@ -13,12 +12,8 @@ enum CurlOptions {
     /// The letters of curl's short options with a value, which may follow the letter directly.
     static let lettersWithValue = Set("AbcCdDeEFhHKmoPQrtTuUwxXyYz".utf8)
 
-    /// Looks up an option of curl.
-    ///
-    /// - Parameters:
-    ///   - name: The option, with its dashes.
-    ///   - isQueued: Whether the form is added to a queue instead of being sent.
-    /// - Returns: `nil` for an option that the command has or that curl does not have.
+    /// Looks up an option of curl, with its dashes; `nil` for one that the command has or that curl does not have.
+    /// `isQueued` says whether the form is added to a queue instead of being sent.
     static func meaning(of name: String, isQueued: Bool) -> Meaning? {
         if isQueued {
             if name == "-s" || name == "--silent" { return .ignored(hasValue: false) }
@@ -131,7 +126,6 @@ enum CurlOptions {
 
     private static let pointless = "leave it out, because it has no meaning for a form."
 
-    /// Advice for all options with a given prefix.
     private static let prefixes: [(prefix: String, advice: String)] = [
         ("--proxy-", proxy), ("--proxy1", proxy), ("--socks", proxy), ("--ssl-", pem), ("--tlsauth", pem),
         ("--tlsuser", pem), ("--tlspass", pem), ("--doh-", pointless),

@@ -14,7 +14,6 @@ struct FormArgument {
     /// Whether the value is plain text without any syntax.
     let isLiteral: Bool
 
-    /// The content that an argument describes.
     enum Content {
         /// A part with the argument's name, or one for each file.
         case parts([Part])
@@ -159,16 +158,13 @@ struct FormArgumentScanner {
     /// Whether an attribute is next, or only blanks.
     var isAtAttribute: Bool { rest.allSatisfy(\.isBlank) || attribute(at: rest.startIndex) != nil }
 
-    /// Skips a byte if it is next, and returns whether it was.
     mutating func skip(_ byte: UInt8) -> Bool {
         guard rest.first == byte else { return false }
         rest.removeFirst()
         return true
     }
 
-    /// The next word: a word in quotes, or everything before the next attribute.
-    ///
-    /// - Parameter end: A byte that also ends the word.
+    /// The next word: a word in quotes, or everything before the next attribute or the byte `end`.
     mutating func word(before end: UInt8? = nil) -> ArgumentText {
         if end != nil { rest = rest.drop(while: \.isBlank) }
         if let quoted = quotedWord(before: end) { return quoted }
@@ -195,10 +191,8 @@ struct FormArgumentScanner {
         return rest.endIndex
     }
 
-    /// The next attribute and its value; `nil` at the end. If `isFile` is `true`, the value is the name of a file with
-    /// the actual value.
-    ///
-    /// - Parameter end: A byte that ends the attributes.
+    /// The next attribute and its value; `nil` at the end, or at the byte `end`. If `isFile` is `true`, the value is
+    /// the name of a file with the actual value.
     mutating func nextAttribute(
         before end: UInt8? = nil
     ) throws -> (Attribute, value: ArgumentText, isFile: Bool)? {

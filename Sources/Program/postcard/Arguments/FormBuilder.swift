@@ -34,9 +34,7 @@ struct FormBuilder {
 
     init() {}
 
-    /// Adds the parts that an argument describes.
-    ///
-    /// - Throws: ``CommandFailure`` if a file cannot be read.
+    /// Adds the parts that an argument describes. Throws ``CommandFailure`` if a file cannot be read.
     mutating func append(_ argument: FormArgument) throws {
         switch argument.content {
         case .parts(let parts):
@@ -199,12 +197,8 @@ struct FormBuilder {
         return metadata == nil && content.isPictureOrVideo || fitting != nil && content.isPicture
     }
 
-    /// Sets the removed metadata, the fitting of pictures and the media type for a file.
-    ///
-    /// - Parameters:
-    ///   - examined: The content; `nil` if it cannot be read.
-    ///   - name: The name of the file in messages.
-    ///   - isFittable: Whether a smaller picture may replace the part's picture.
+    /// Sets the removed metadata, the fitting of pictures and the media type for a file. The content is `nil` if it
+    /// cannot be read. `isFittable` says whether a smaller picture may replace the part's picture.
     private func decide(
         on examined: ExaminedContent?, _ name: String, of part: inout FormPart, isFittable: Bool
     ) throws {

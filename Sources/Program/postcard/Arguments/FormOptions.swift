@@ -202,9 +202,7 @@ struct FormOptions: ParsableArguments {
         }
     }
 
-    /// The form that the options describe.
-    ///
-    /// - Throws: ``CommandFailure`` if a file cannot be read.
+    /// The form that the options describe. Throws ``CommandFailure`` if a file cannot be read.
     func multipartForm() throws -> MultipartForm {
         var builder = FormBuilder()
         builder.metadata = metadata?.policy
@@ -237,9 +235,7 @@ struct FormOptions: ParsableArguments {
         }
     }
 
-    /// The header fields that the options set.
-    ///
-    /// - Throws: ``CommandFailure`` if a file with header fields cannot be read.
+    /// The header fields that the options set. Throws ``CommandFailure`` if a file with header fields cannot be read.
     func headerFields() throws -> HTTPFields {
         var fields = HTTPFields()
         for argument in header {
@@ -253,7 +249,6 @@ struct FormOptions: ParsableArguments {
         return fields
     }
 
-    /// The method that the options set.
     func method() throws -> HTTPRequest.Method {
         guard let method = Self.method(named: request) else {
             throw ValidationError("A form is sent with POST, PUT or PATCH, not with '\(request)'.")
@@ -267,7 +262,7 @@ struct FormOptions: ParsableArguments {
     }
 
     /// Turns an argument's error into a usage error.
-    private static func valid<Value>(_ make: () throws -> Value) throws -> Value {
+    static func valid<Value>(_ make: () throws -> Value) throws -> Value {
         do {
             return try make()
         } catch {

@@ -14,9 +14,7 @@ struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
     private var first = Data()
     private var hasEnded = false
 
-    /// Makes an input from a pipe or standard input.
-    ///
-    /// - Parameter path: The path of a pipe; `nil` for standard input.
+    /// Makes an input from a pipe or standard input. `path` is the path of a pipe; `nil` for standard input.
     init(_ path: FilePath? = nil) {
         self.path = path
         file = path == nil ? .standardInput : nil

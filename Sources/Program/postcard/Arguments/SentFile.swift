@@ -12,9 +12,8 @@ struct SentFile {
     let name: ArgumentText
     private let path: ArgumentText
 
-    /// Finds the file at a path.
-    ///
-    /// - Throws: ``CommandFailure`` for a directory, and for a path that is not UTF-8 and cannot be opened.
+    /// Finds the file at a path. Throws ``CommandFailure`` for a directory, and for a path that is not UTF-8 and cannot
+    /// be opened.
     init(_ path: ArgumentText) throws {
         if path.bytes.last == UInt8(ascii: "/") {
             throw CommandFailure.input(path.description, "is a directory, and only a regular file can be sent")
@@ -57,7 +56,6 @@ struct SentFile {
         return FilePath(platformString: terminated)
     }
 
-    /// The name of the file in messages.
     var shownName: String { name.description }
 
     var isNamedInUTF8: Bool { path.text != nil }
@@ -126,7 +124,6 @@ struct ExaminedContent {
 
     var isPictureOrVideo: Bool { isPicture || type?.value.hasPrefix("video/") ?? false }
 
-    /// The edits that a policy makes in the content.
     func edits(_ policy: MetadataPolicy) throws(MetadataError) -> FileEdits {
         try policy.edits(ofLength: length, reading: read)
     }
@@ -151,13 +148,9 @@ struct TextFile {
     static let standardInput = "Standard input"
 
     let bytes: [UInt8]
-    /// The name of the file in messages.
     let name: String
 
-    /// Reads a whole file or standard input.
-    ///
-    /// - Parameter path: The file; `-` is standard input.
-    /// - Throws: ``CommandFailure`` if the file cannot be read.
+    /// Reads a whole file; `-` is standard input. Throws ``CommandFailure`` if the file cannot be read.
     init(_ path: ArgumentText) throws {
         name = path == "-" ? Self.standardInput : path.description
         do {
@@ -170,17 +163,13 @@ struct TextFile {
         }
     }
 
-    /// Reads a whole file or standard input.
-    ///
-    /// - Parameter path: The file; `-` is standard input.
-    /// - Throws: ``CommandFailure`` if the file cannot be read.
+    /// Reads a whole file; `-` is standard input. Throws ``CommandFailure`` if the file cannot be read.
     init(_ path: String) throws {
         try self.init(ArgumentText(path.utf8))
     }
 
-    /// The lines that are not blank, without leading and trailing blanks.
-    ///
-    /// - Throws: ``CommandFailure`` if the file is not UTF-8.
+    /// The lines that are not blank, without leading and trailing blanks. Throws ``CommandFailure`` if they are not
+    /// UTF-8.
     func lines() throws -> [String] {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw CommandFailure.input(name, "is not UTF-8")
@@ -190,9 +179,7 @@ struct TextFile {
     }
 
     /// The header fields in the file, one per line. A line that begins with a blank continues the line before it. A
-    /// line that begins with `#` is a comment.
-    ///
-    /// - Throws: ``CommandFailure`` if the file is not UTF-8, or contains a NUL.
+    /// line that begins with `#` is a comment. Throws ``CommandFailure`` if the file is not UTF-8, or contains a NUL.
     func headerLines() throws -> [String] {
         guard !bytes.contains(0) else {
             throw CommandFailure.input(name, "has a NUL, which header fields must not have")

@@ -66,9 +66,7 @@ struct StorageOptions: ParsableArguments {
         }
     }
 
-    /// Makes the receiver. Opens and checks its bucket, if it has one.
-    ///
-    /// - Throws: `S3Error` if the bucket cannot be used.
+    /// Makes the receiver. Opens and checks its bucket, if it has one. Throws `S3Error` if the bucket cannot be used.
     func receiver(_ logger: Logger) async throws -> Receiver {
         var receiver = try await emptyReceiver(logger)
         if keepFor != nil || keepAtMost != nil {

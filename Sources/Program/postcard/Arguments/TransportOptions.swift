@@ -72,7 +72,6 @@ struct TransportOptions: ParsableArguments {
         (AsyncHTTPTransport.configuration().timeout.connect?.nanoseconds ?? 0) / 1_000_000_000
     }
 
-    /// The version of HTTP.
     enum Version: String, EnumerableFlag {
         case http1
         case http2
@@ -95,7 +94,6 @@ struct TransportOptions: ParsableArguments {
     @Flag(exclusivity: .exclusive)
     var version: Version?
 
-    /// The lowest version of TLS to accept.
     enum LowestTLS: String, EnumerableFlag {
         case tls12 = "tlsv1.2"
         case tls13 = "tlsv1.3"
@@ -121,7 +119,6 @@ struct TransportOptions: ParsableArguments {
         throw ValidationError("URLSession has no \(option). Leave out --transport urlsession.")
     }
 
-    /// The given options that only AsyncHTTPClient supports.
     private var optionsOfAsyncHTTP: [String] {
         let given: [(String, Bool)] = [
             ("--cacert", cacert != nil), ("--insecure", insecure), ("--cert", cert != nil), ("--proxy", proxy != nil),
@@ -132,10 +129,8 @@ struct TransportOptions: ParsableArguments {
         return given.filter(\.1).map(\.0)
     }
 
-    /// Makes the transport that the options describe.
-    ///
-    /// - Parameter url: The server's URL, which determines the proxy from the environment.
-    /// - Throws: ``CommandFailure`` if this machine lacks what the client needs, or certificates cannot be read.
+    /// Makes the transport that the options describe. The server's URL determines the proxy from the environment.
+    /// Throws ``CommandFailure`` if this machine lacks what the client needs, or certificates cannot be read.
     func make(for url: URL?) throws -> any UploadTransport {
         switch transport {
         case .asyncHTTP:
@@ -269,8 +264,6 @@ struct ProxyEnvironment {
     private let variables: [String: String]
 
     /// Reads the proxies from environment variables.
-    ///
-    /// - Parameter variables: The environment variables. Defaults to those of the process.
     init(_ variables: [String: String] = ProcessInfo.processInfo.environment) {
         self.variables = variables
     }

@@ -114,13 +114,7 @@ struct Conformance: AsyncParsableCommand {
 
     private func headerFields() throws -> HTTPFields {
         var fields = HTTPFields()
-        for argument in header {
-            do {
-                fields.append(try HeaderArgument(argument).field)
-            } catch {
-                throw ValidationError("\(error)")
-            }
-        }
+        for argument in header { fields.append(try FormOptions.valid { try HeaderArgument(argument).field }) }
         return fields
     }
 
@@ -133,9 +127,7 @@ struct Conformance: AsyncParsableCommand {
             suite.content = try content()
             let report = try await run(suite)
             if json {
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-                try Terminal.write(json: try encoder.encode(report.results))
+                try Terminal.write(encoded: report.results)
             } else {
                 try Terminal.writeLine("\n" + ConformanceLines.summary(of: report, as: system))
             }

@@ -9,9 +9,7 @@ struct CurlLine {
     /// The parts of the request that curl cannot send.
     private var losses: [String] = []
 
-    /// Makes the command for the form of a `send` command.
-    ///
-    /// - Throws: `ValidationError` if an option is invalid.
+    /// Makes the command for the form of a `send` command. Throws `ValidationError` if an option is invalid.
     init(_ command: Send) throws {
         words += CurlCommand.options(forURL: command.target.text)
         let method = try command.options.method()

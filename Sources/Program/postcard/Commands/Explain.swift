@@ -153,9 +153,7 @@ struct Explain: AsyncParsableCommand {
 
     private func write(_ report: ExplanationReport) throws {
         if json {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            return try Terminal.write(json: try encoder.encode(report))
+            return try Terminal.write(encoded: report)
         }
         for line in report.screen(columns: Terminal.outputColumns, style: .standardOutput) {
             try Terminal.writeLine(line)

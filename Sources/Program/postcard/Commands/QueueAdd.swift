@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import PostcardClient
-import PostcardForm
 import PostcardQueue
 
 struct QueueAdd: AsyncParsableCommand {

@@ -18,10 +18,7 @@ struct QueueList: AsyncParsableCommand {
             let queue = try await location.open()
             let uploads = try await queue.uploads()
             if json {
-                let encoder = JSONEncoder()
-                encoder.dateEncodingStrategy = .iso8601
-                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-                try Terminal.write(json: try encoder.encode(uploads.map(QueuedUploadReport.init)))
+                try Terminal.write(encoded: uploads.map(QueuedUploadReport.init))
             } else {
                 for upload in uploads { try Terminal.writeLine(QueueLine.text(of: upload)) }
                 if try await queue.isPaused {
@@ -56,8 +53,7 @@ private struct QueuedUploadReport: Encodable {
 
         init(_ response: QueuedUpload.Response) {
             status = response.status.code
-            headers = Dictionary(
-                response.headerFields.map { ($0.name.canonicalName, $0.value) }, uniquingKeysWith: { "\($0), \($1)" })
+            headers = response.headerFields.joinedByName
             let text = String(validating: response.body, as: UTF8.self)
             body = text ?? response.body.base64EncodedString()
             bodyIsBase64 = text == nil ? true : nil

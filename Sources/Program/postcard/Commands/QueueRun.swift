@@ -135,7 +135,6 @@ actor QueueEndings {
     private let queue: UploadQueue
     private var redrawn = RedrawnLines()
     private var meter = SpeedMeter()
-    /// Whether one of the uploads has failed.
     private(set) var hasFailed = false
 
     init(_ queue: UploadQueue) {

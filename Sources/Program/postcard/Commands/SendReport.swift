@@ -8,18 +8,14 @@ import PostcardFoundation
 struct SendReport {
     private var object: [String: Any] = [:]
 
-    /// Reports a success.
-    ///
-    /// - Parameter duration: How long the upload took.
+    /// Reports a success. The upload took `duration`.
     init(_ response: UploadResponse, after duration: Duration) {
         add(response)
         add(duration)
         object["attempts"] = response.attempts
     }
 
-    /// Reports a failure, with the response if there was one.
-    ///
-    /// - Parameter duration: How long the upload took.
+    /// Reports a failure, with the response if there was one. The upload took `duration`.
     init(_ error: any Error, after duration: Duration) {
         add(duration)
         let failure = CommandFailure(error)
@@ -58,15 +54,8 @@ struct SendReport {
     }
 
     private mutating func add(_ response: UploadResponse) {
-        var headers: [String: String] = [:]
-        for field in response.headerFields {
-            // Fields with the same name are equivalent to one field with a list (RFC 9110 §5.3), except for Set-Cookie,
-            // which scripts do not need.
-            headers[field.name.canonicalName] =
-                headers[field.name.canonicalName].map { "\($0), \(field.value)" } ?? field.value
-        }
         object["status"] = response.status.code
-        object["headers"] = headers
+        object["headers"] = response.headerFields.joinedByName
         object["bytesSent"] = response.bytesSent
         object["verified"] = response.isVerified
         if let value = response.jsonValue {
@@ -81,6 +70,14 @@ struct SendReport {
 
     func json() throws -> Data {
         try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
+    }
+}
+
+extension HTTPFields {
+    /// The values by name. Fields with one name are equivalent to one field with a list (RFC 9110 §5.3), except for
+    /// Set-Cookie, which scripts do not need.
+    var joinedByName: [String: String] {
+        Dictionary(map { ($0.name.canonicalName, $0.value) }, uniquingKeysWith: { "\($0), \($1)" })
     }
 }
 

@@ -166,7 +166,6 @@ enum FreedMemory {
         }
     }
 
-    /// The processor time that the process has used.
     private static var processorTime: Duration { .microseconds(clock()) }
 
     /// The memory of the process in bytes, without pages of files such as its code; `nil` if unknown.

@@ -14,13 +14,10 @@ struct ServeSettings {
         let name: String
         let isFlag: Bool
         let isRepeating: Bool
-        /// The flag with the opposite meaning.
         let opposite: String?
 
-        /// The options that sources of lower priority can no longer set, because they exclude this option or set the
-        /// same thing.
-        ///
-        /// - Parameter arguments: The arguments that set this option.
+        /// The options that sources of lower priority can no longer set once these arguments set this option, because
+        /// they exclude it or set the same thing.
         func overridden(setBy arguments: [String]) -> [String] {
             switch name {
             case "directory": ["store", "s3-endpoint", "s3-region"]
@@ -46,16 +43,11 @@ struct ServeSettings {
         let origin: String
     }
 
-    /// The command line after `serve`.
     private let commandLine: [String]
     private let settings: [Setting]
 
-    /// Reads the settings.
-    ///
-    /// - Parameters:
-    ///   - commandLine: The arguments after `serve`.
-    ///   - environment: All environment variables.
-    /// - Throws: `ValidationError` if the file cannot be read, or a value does not have the type of its option.
+    /// Reads the settings, with all environment variables. Throws `ValidationError` if the file cannot be read, or a
+    /// value does not have the type of its option.
     init(_ commandLine: [String], environment: [String: String]) async throws {
         self.commandLine = commandLine
         let options = try Self.options()
@@ -84,10 +76,8 @@ struct ServeSettings {
         settings.indices.filter { $0 != index }.flatMap { settings[$0].arguments } + commandLine
     }
 
-    /// Parses the arguments of `serve`, including all settings.
-    ///
-    /// - Parameter parse: Parses the given arguments after `serve`.
-    /// - Throws: The error of the parser; if a setting is the cause, a `ValidationError` that names it and its source.
+    /// Parses the arguments of `serve`, including all settings. Throws the error of the parser; if a setting is the
+    /// cause, a `ValidationError` that names it and its source.
     func parsed<Command>(by parse: ([String]) throws -> Command) throws -> Command {
         do {
             return try parse(arguments)
@@ -104,7 +94,6 @@ struct ServeSettings {
 
     // MARK: - The command line
 
-    /// All options of `serve`.
     private static func options() throws -> [Option] {
         let arguments = try DeclaredArgument.all(of: Serve.self).flatMap { argument in
             (argument.names ?? []).filter { $0.kind == "long" }.map { ($0.name, argument) }
@@ -253,10 +242,8 @@ extension CommandLineArguments {
         "--connect-timeout", "--cacert", "--cert", "--key",
     ]
 
-    /// Checks that no option with a single value is repeated, because the parser would ignore all values but the last.
-    ///
-    /// - Parameter arguments: The arguments for the parser, starting with the name of the command.
-    /// - Throws: `ValidationError` if an option is repeated.
+    /// Throws a `ValidationError` if an option with a single value is repeated, because the parser would ignore all
+    /// values but the last. The arguments start with the name of the command.
     static func checkRepetitions(_ arguments: [String]) throws {
         // Most commands repeat only the options for parts and header fields, which may be repeated.
         let names = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("-") }.map { $0.prefix { $0 != "=" } }

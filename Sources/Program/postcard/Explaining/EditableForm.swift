@@ -2,7 +2,6 @@ import Foundation
 import PostcardCLibrary
 import PostcardDoctor
 import PostcardForm
-import PostcardFoundation
 import SystemPackage
 
 /// The folder that `--edit` writes: a text with a line for each part, and a file for each part that is not a short
@@ -30,20 +29,15 @@ struct EditableForm {
         /// The extension of the part's filename, if it is short and plain. The filename is untrusted.
         private static func fileExtension(of part: Explanation.Part) -> String {
             guard let last = part.filename?.split(separator: ".", omittingEmptySubsequences: false).dropFirst().last,
-                (1...8).contains(last.utf8.count),
-                last.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || 0x61...0x7A ~= $0 | 0x20 })
+                (1...8).contains(last.utf8.count), last.utf8.allSatisfy(\.isLetterOrDigit)
             else { return "" }
             return ".\(last)"
         }
     }
 
-    /// Writes the folder. An existing folder must be empty.
-    ///
-    /// - Parameters:
-    ///   - explanation: The result of reading the input the first time.
-    ///   - request: Extracts the request from its recording; `nil` if the input is a body without a request.
-    ///   - read: Reads the input again.
-    /// - Throws: ``CommandFailure`` if the folder cannot be written or the input cannot be read.
+    /// Writes the folder. An existing folder must be empty. `read` reads the input again, and `request` extracts the
+    /// request from it; `nil` if the input is only a body. Throws ``CommandFailure`` if the folder cannot be written or
+    /// the input cannot be read.
     func write(
         _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
     ) throws {
@@ -167,9 +161,7 @@ private final class NewFolder {
     private var folders: [FilePath] = []
     private var files: [FilePath] = []
 
-    /// Prepares to make a folder, but writes nothing yet.
-    ///
-    /// - Parameter permissions: The permissions of the folder's files.
+    /// Prepares to make a folder, whose files have the permissions, but writes nothing yet.
     init(_ path: String, _ permissions: FilePermissions) {
         self.path = FilePath(path)
         self.permissions = permissions

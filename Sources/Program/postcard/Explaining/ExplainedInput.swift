@@ -16,11 +16,7 @@ final class ExplainedInput {
     /// may read the new file, because the bytes may include passwords and cookies.
     let permissions: FilePermissions
 
-    /// Opens a file or standard input.
-    ///
-    /// - Parameters:
-    ///   - name: The path, or `-`.
-    ///   - isReadTwice: Whether the input will be read again.
+    /// Opens a file, or standard input if the name is `-`. `isReadTwice` says whether the input will be read again.
     init(_ name: String, isReadTwice: Bool) throws {
         let isStandardInput = name == "-"
         descriptor =
@@ -47,7 +43,6 @@ final class ExplainedInput {
         try? spool?.close()
     }
 
-    /// Reads the whole input.
     func read(_ body: (RawSpan) throws -> Void) throws {
         try descriptor.readChunks { chunk in
             do {

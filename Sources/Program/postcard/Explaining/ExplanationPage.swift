@@ -52,7 +52,6 @@ enum ExplanationPage {
     }
 }
 
-/// The file of the running program.
 enum ProgramFile {
     static var path: String? {
         #if canImport(Darwin)

@@ -39,7 +39,6 @@ struct ExplanationReport: Encodable {
         try container.encode(left.map(\.code.rawValue), forKey: .left)
     }
 
-    /// The report as lines for a terminal.
     func screen(columns: Int, style: TextStyle) -> [String] {
         let columns = ExplanationScreen.columns(of: columns)
         var lines = ExplanationScreen(
@@ -78,14 +77,12 @@ struct ExplanationScreen {
             lines += [DisplayWidth.cut("multipart/form-data; boundary=\(value)", to: columns)]
         }
         lines +=
-            PartTable(
-                explanation.parts, count: explanation.partCount, columns: columns, style: style
-            ).all
+            PartTable(parts: explanation.parts, count: explanation.partCount, columns: columns, style: style).all
         var shown: Set<FindingLines.Spot> = []
         for group in FindingGroup.groups(of: explanation.findings) {
             let isShown = !shown.insert(FindingLines.Spot(group.finding)).inserted
             let finding = FindingLines(
-                group, parts: explanation.parts, columns: columns, style: style, isTitled: !isVerdict)
+                group: group, parts: explanation.parts, columns: columns, style: style, isTitled: !isVerdict)
             lines.append("")
             lines += isShown ? finding.withoutExcerpt : finding.all
         }
@@ -137,24 +134,13 @@ struct ExplanationScreen {
 
 /// Shows a root cause, then other findings of its kind and its consequences.
 struct FindingLines {
-    private let group: FindingGroup
-    private let parts: [Explanation.Part]
-    private let columns: Int
-    private let style: TextStyle
-    private let isTitled: Bool
-
-    /// Prepares the lines for a group of findings.
-    ///
-    /// - Parameters:
-    ///   - group: Findings of one kind. The first is shown in full.
-    ///   - isTitled: Whether to show the message; `false` if the verdict already shows it.
-    init(_ group: FindingGroup, parts: [Explanation.Part], columns: Int, style: TextStyle, isTitled: Bool = true) {
-        self.group = group
-        self.parts = parts
-        self.columns = columns
-        self.style = style
-        self.isTitled = isTitled
-    }
+    /// Findings of one kind, of which the first is shown in full.
+    let group: FindingGroup
+    let parts: [Explanation.Part]
+    let columns: Int
+    let style: TextStyle
+    /// Whether the message is shown, because the verdict does not already show it.
+    let isTitled: Bool
 
     private var finding: Finding { group.finding }
 
@@ -271,21 +257,14 @@ struct FindingLines {
 
 /// The parts of a form as a table of offset, name, type, size and digest.
 struct PartTable {
-    private let parts: [Explanation.Part]
+    let parts: [Explanation.Part]
     /// The number of parts, including those that are not described.
-    private let count: Int
-    private let columns: Int
-    private let style: TextStyle
+    let count: Int
+    let columns: Int
+    let style: TextStyle
 
     private static let maximumRows = 12
     private static let digestDigits = 12
-
-    init(_ parts: [Explanation.Part], count: Int, columns: Int, style: TextStyle) {
-        self.parts = parts
-        self.count = count
-        self.columns = columns
-        self.style = style
-    }
 
     var all: [String] {
         if parts.isEmpty { return [] }

@@ -11,7 +11,6 @@ struct FixedFile {
     /// and cookies.
     var permissions = FilePermissions.ownerReadWrite
 
-    /// The kind of the input.
     enum Source {
         /// A recording. The value extracts the request from it.
         case request(RequestInput)
@@ -19,7 +18,6 @@ struct FixedFile {
         case body(contentType: String)
     }
 
-    /// The result of writing the file.
     struct Outcome {
         let path: String
         let fixed: [Finding]
@@ -28,12 +26,7 @@ struct FixedFile {
         let contentType: String?
     }
 
-    /// Writes the file, and returns the result.
-    ///
-    /// - Parameters:
-    ///   - explanation: The result of reading the input the first time.
-    ///   - source: The kind of the input.
-    ///   - read: Reads the input again.
+    /// Writes the file, and returns the result. `read` reads the input once more.
     func fix(
         _ explanation: Explanation, from source: Source, read: ((RawSpan) throws -> Void) throws -> Void
     ) -> ExplanationReport.Fix {
@@ -81,10 +74,9 @@ struct FixedFile {
         return Outcome(path: path, fixed: outcome.fixed, left: outcome.left, contentType: contentType)
     }
 
-    /// Finds the path to write to. If ``path`` is a symbolic link, its target is written and the link is kept.
-    ///
-    /// - Returns: The path, and the status of the replaced file; `nil` for a new file.
-    /// - Throws: `Errno`, or ``NotARegularFile`` if the path exists and is not a regular file.
+    /// Finds the path to write to, and the status of the file there; `nil` for a new file. If ``path`` is a symbolic
+    /// link, its target is written and the link is kept. Throws `Errno`, or ``NotARegularFile`` if there is another
+    /// kind of file.
     private func place() throws -> (path: FilePath, replaced: Stat?) {
         let replaced = try status()
         if let replaced, replaced.type != .regular { throw NotARegularFile(type: replaced.type) }

@@ -18,20 +18,15 @@ struct RequestListener {
     /// Whether to copy the bytes of the request for a second reading.
     let keepsRequest: Bool
 
-    /// The result of a request.
     struct Taken: Sendable {
         let explanation: Explanation
         /// A copy of the bytes of the connection; `nil` if they are not copied.
         let copy: ConnectionCopy?
     }
 
-    /// Listens until a valid form was received.
-    ///
-    /// - Parameters:
-    ///   - isListening: Called with the address once listening has begun.
-    ///   - respond: Returns the text of the response.
-    ///   - onBroken: Called with each request that is not valid.
-    /// - Throws: `Errno` if the system does not allow listening on the address, and errors of `onBroken`.
+    /// Listens until a valid form was received. `isListening` is called with the address once listening has begun, and
+    /// `onBroken` with each request that is not valid. `respond` returns the text of a response. Throws `Errno` if the
+    /// system does not allow listening on the address, and errors of `onBroken`.
     func takeValidRequest(
         isListening: (String) -> Void, respond: @escaping @Sendable (Explanation) -> String,
         onBroken: (Taken) throws -> Void

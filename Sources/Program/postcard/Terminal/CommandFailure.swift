@@ -1,6 +1,5 @@
 import ArgumentParser
 import Foundation
-import HTTPTypes
 import PostcardCLibrary
 import PostcardClient
 import PostcardForm
@@ -8,9 +7,7 @@ import PostcardPictures
 import PostcardQueue
 import PostcardReceiver
 import PostcardS3
-import PostcardServer
 import Synchronization
-import SystemPackage
 import UnixSignals
 
 /// An error that ends a command, with its message and exit status.
@@ -25,13 +22,11 @@ struct CommandFailure: Error, CustomStringConvertible {
         CommandFailure(description: "\(name) \(reason)", status: ExitStatus.unreadableInput)
     }
 
-    /// The failure of writing to standard output.
     static func output(_ errno: any Error) -> CommandFailure {
         CommandFailure(
             description: "Standard output cannot be written to: \(errno)", status: ExitStatus.unwritableOutput)
     }
 
-    /// Converts an error of any module.
     init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
@@ -97,7 +92,6 @@ enum ExitStatus {
     /// process sends from the queue.
     static let timedOut = ExitCode(75)
 
-    /// The exit status for an upload that failed.
     static func status(of error: UploadError) -> ExitCode {
         switch error.code {
         case .invalidURL: usage
@@ -109,7 +103,6 @@ enum ExitStatus {
         }
     }
 
-    /// The exit status for a form that cannot be sent.
     static func status(of error: FormError) -> ExitCode {
         switch error.code {
         case .invalidBoundary, .invalidMediaType, .invalidName, .reservedHeaderField, .boundaryInContent: usage
@@ -118,7 +111,6 @@ enum ExitStatus {
         }
     }
 
-    /// The exit status for a picture that cannot be made to fit.
     static func status(of error: PictureFitError) -> ExitCode {
         switch error.code {
         case .notWritable: unwritableOutput
@@ -142,11 +134,8 @@ enum ExitStatus {
 /// Cancels work on a signal, so that the work can remove its temporary files.
 enum Interruption {
     /// Runs work. SIGINT or SIGTERM cancels the work, and the same signal ends the program after the work. A second
-    /// signal ends the program at once. Signals that the program ignores, as in a background job, stay ignored.
-    ///
-    /// - Parameters:
-    ///   - isNeeded: Whether the work has temporary files. Otherwise, signals end the program as usual.
-    ///   - work: The work that a signal cancels.
+    /// signal ends the program at once. Signals that the program ignores, as in a background job, stay ignored. If the
+    /// work has no temporary files, so that this is not needed, signals end the program as usual.
     static func ending<Result: Sendable>(
         ifNeeded isNeeded: Bool, _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {

@@ -66,7 +66,6 @@ final class ProgressScreen: Sendable {
         }
     }
 
-    /// Shows the final progress.
     func finish() {
         state.withLock { state in
             state.phase = .sending

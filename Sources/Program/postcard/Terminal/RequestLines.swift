@@ -15,10 +15,8 @@ enum RequestLines: String, ExpressibleByArgument, CaseIterable {
         switch self {
         case .text: Terminal.say(Self.text(of: line))
         case .json:
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            encoder.dateEncodingStrategy = .iso8601
-            if let json = try? encoder.encode(Entry(line)) { Terminal.say(String(decoding: json, as: UTF8.self)) }
+            guard let json = try? JSONEncoder.forResponses.encode(Entry(line)) else { return }
+            Terminal.say(String(decoding: json, as: UTF8.self))
         case .off: break
         }
     }

@@ -1,6 +1,7 @@
 import Foundation
 import PostcardCLibrary
 import PostcardForm
+import PostcardServer
 import SystemPackage
 
 /// The standard streams. Results go to standard output, and everything else to standard error.
@@ -8,7 +9,6 @@ enum Terminal {
     /// Whether standard error is a terminal.
     static var isInteractive: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// Whether standard output is a terminal.
     static var isOutputInteractive: Bool { isatty(STDOUT_FILENO) == 1 }
 
     /// The columns and rows of the terminal at standard error.
@@ -25,9 +25,7 @@ enum Terminal {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// Writes a result to standard output.
-    ///
-    /// - Throws: ``CommandFailure`` if standard output is closed or full.
+    /// Writes a result to standard output. Throws ``CommandFailure`` if standard output is closed or full.
     static func write(_ bytes: some Sequence<UInt8>) throws {
         do {
             try FileDescriptor.standardOutput.writeAll(bytes)
@@ -53,6 +51,11 @@ enum Terminal {
     }
 
     /// Writes a line of a result to standard output.
+    /// Writes a value as JSON with sorted keys, and with times in ISO 8601.
+    static func write(encoded value: some Encodable) throws {
+        try write(json: try JSONEncoder.forResponses.encode(value))
+    }
+
     static func writeLine(_ text: String) throws {
         try write((text + "\n").utf8)
     }
@@ -76,7 +79,6 @@ enum Terminal {
 
 /// Applies styles to text on a terminal.
 struct TextStyle {
-    /// Whether colors are used.
     let isColored: Bool
 
     /// The role of a text, which determines its style.

@@ -60,11 +60,8 @@ enum DisplayWidth {
 
 /// Breaks a sentence into lines.
 enum WordWrap {
-    /// Breaks a text into lines of at most this many columns, apart from longer words.
-    ///
-    /// - Parameters:
-    ///   - first: The prefix of the first line.
-    ///   - rest: The prefix of the other lines.
+    /// Breaks a text into lines of at most this many columns, apart from longer words. `first` and `rest` are put
+    /// before them.
     static func lines(_ text: String, columns: Int, first: String = "", rest: String = "") -> [String] {
         var lines: [String] = []
         var line = first

@@ -31,16 +31,12 @@ public struct AccessTokens: Sendable, Hashable {
         purpose == .posting ? posting : reading ?? posting
     }
 
-    /// Whether clients may post, or may read, without a token.
     var isOpen: Bool { isOpen(for: .posting) || isOpen(for: .reading) }
 
-    /// Whether requests for a purpose need no token.
     func isOpen(for purpose: Purpose) -> Bool { tokens(for: purpose).isEmpty }
 
-    /// Checks the token of a request with a purpose.
-    ///
-    /// - Parameter authorization: The value of the request's `Authorization` field.
-    /// - Throws: ``UploadProblem`` if `authorization` contains none of the tokens that the purpose requires.
+    /// Throws ``UploadProblem`` if the value of a request's `Authorization` has none of the tokens that its purpose
+    /// requires.
     func check(_ authorization: String?, for purpose: Purpose) throws(UploadProblem) {
         let tokens = tokens(for: purpose)
         guard !tokens.isEmpty else { return }

@@ -92,9 +92,7 @@ extension UploadProblem {
 
 /// The host names and addresses that reach only the machine itself.
 package enum LoopbackAddress {
-    /// Whether a host is a loopback name or address.
-    ///
-    /// - Parameter host: A name or an address. IPv6 addresses have no brackets.
+    /// Whether a host is a loopback name or address. `host` is a name or an address. IPv6 addresses have no brackets.
     package static func contains(_ host: some StringProtocol) -> Bool {
         let host = host.lowercased()
         // Names that end in `.localhost` are loopback names too (RFC 6761 §6.3).

@@ -77,11 +77,8 @@ final class LiveEvents: Sendable {
         }
     }
 
-    /// Adds a listener.
-    ///
-    /// - Parameter connection: The connection of the listener.
-    /// - Returns: The stream of future events, and the listener, to which heartbeats can be sent.
-    /// - Throws: ``UploadProblem`` if there are too many listeners, in total or of this client.
+    /// Adds a listener. Returns the stream of future events, and the listener, to which heartbeats can be sent. Throws
+    /// ``UploadProblem`` if there are too many listeners, in total or of this client.
     func listen(on connection: UploadConnection?) throws(UploadProblem) -> (
         events: AsyncMapSequence<AsyncStream<ByteBuffer>, ByteBuffer>, listener: LiveListener
     ) {
@@ -264,8 +261,7 @@ actor StoreFollower {
     }
 
     /// Begins to follow the store if it is not followed yet. A listener added before this call misses no later event.
-    ///
-    /// - Throws: `UploadStoreError` if the store fails.
+    /// Throws `UploadStoreError` if the store fails.
     func begin() async throws {
         guard known == nil else { return }
         let task =

@@ -16,7 +16,6 @@ struct RetentionKeeper: Service {
     let policy: RetentionPolicy
     let meter: UploadMeter
     let logger: Logger
-    /// Called for each removed upload.
     let onRemoval: @Sendable (UploadID) -> Void
     /// Returns the current time of the machine's clock, and the time since a fixed moment.
     let now: @Sendable () -> (wall: Date, uptime: Duration)
@@ -60,7 +59,6 @@ struct RetentionKeeper: Service {
         (Date(), start.duration(to: .now))
     }
 
-    /// Records the outcome of a request.
     func note(_ outcome: UploadReport.Outcome) {
         if case .deleted(let id) = outcome { news.add { $0.deleted.append(id) } }
     }
@@ -146,9 +144,7 @@ struct RetentionKeeper: Service {
 
     // MARK: - Age
 
-    /// Removes all uploads that exceed the maximum age.
-    ///
-    /// - Parameter ages: The known ages; `nil` before the first call.
+    /// Removes all uploads that exceed the maximum age. `ages` is `nil` before the first call.
     func removeOld(_ ages: inout UploadAges?, _ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumAge, let end = await end(ofOlderThan: maximum / .seconds(1), &ages),
             let old = await identifiers(olderThan: end)
@@ -163,9 +159,7 @@ struct RetentionKeeper: Service {
     /// The maximum number of uploads whose sizes are read from their records. For more, one request reads all sizes.
     static let fewUploads = 100
 
-    /// Reads the sizes of all uploads.
-    ///
-    /// - Returns: Whether the ledger now contains all uploads of the store.
+    /// Reads the sizes of all uploads. Returns whether the ledger now contains all uploads of the store.
     @discardableResult
     func learnSizes(_ ledger: inout RetentionLedger) async -> Bool {
         guard policy.maximumBytes != nil, let listed = await identifiers(olderThan: nil) else { return false }

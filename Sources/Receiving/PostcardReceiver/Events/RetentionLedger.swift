@@ -44,10 +44,8 @@ struct RetentionLedger: Sendable {
     /// Records that an upload could not be removed.
     mutating func keep(_ id: UploadID) { failed.insert(id) }
 
-    /// Removes all uploads that a listing of the store lacks.
-    ///
-    /// - Parameter listed: The identifiers in the listing, newest first.
-    /// - Returns: The listed identifiers whose sizes are unknown, oldest first.
+    /// Removes all uploads that a listing of the store, newest first, lacks. Returns the listed identifiers whose sizes
+    /// are unknown, oldest first.
     mutating func reconcile(with listed: [UploadID]) -> [UploadID] {
         var kept: [Entry] = []
         var unknown: [UploadID] = []
@@ -66,10 +64,8 @@ struct RetentionLedger: Sendable {
         return unknown
     }
 
-    /// The uploads to remove, oldest first, so that the remaining uploads have at most `maximumBytes`. The newest
-    /// upload is always kept: its sender has just been told that it was stored.
-    ///
-    /// - Parameter kept: Uploads that must be kept. Defaults to none.
+    /// The uploads to remove, oldest first, so that the remaining uploads have at most `maximumBytes`. Those that must
+    /// be kept are left out. The newest upload is always kept: its sender has just been told that it was stored.
     func excess(over maximumBytes: Int64, but kept: Set<UploadID> = []) -> [UploadID] {
         var excess: [UploadID] = []
         var rest = totalBytes
@@ -103,7 +99,6 @@ final class RetentionNews: Sendable {
         var due = Due()
     }
 
-    /// The checks that are due.
     struct Due {
         /// Whether all uploads must be checked against the policy.
         var look = false

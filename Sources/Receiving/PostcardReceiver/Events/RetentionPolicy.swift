@@ -62,10 +62,8 @@ struct RetentionClock: Sendable {
     /// How long the machine's clock is distrusted after a jump.
     static let patience = Duration.seconds(3600)
 
-    /// - Parameters:
-    ///   - known: A time that is certainly in the past, such as the time of the newest upload. If the machine's clock
-    ///     differs from this time, the clock counts as having jumped.
-    ///   - uptime: The time since any fixed moment.
+    /// `known` is a time that is certainly in the past, such as the time of the newest upload. If the machine's clock
+    /// differs from it, the clock counts as having jumped. `uptime` is the time since any fixed moment.
     init(since known: Date, uptime: Duration) {
         certain = (known, uptime)
     }
@@ -131,14 +129,9 @@ struct MeasuredAges: Sendable, Codable {
         self.wall = wall
     }
 
-    /// Records the uploads that exist now. The first call of a run must precede the first upload of the run.
-    ///
-    /// - Parameters:
-    ///   - newest: The newest upload.
-    ///   - wall: The time of the machine's clock.
-    ///   - uptime: The time since any fixed moment of this run.
-    ///   - maximumAge: The maximum age of uploads, in seconds.
-    /// - Returns: Whether the ages must be saved for the next run.
+    /// Records the uploads that exist now. The first call of a run must precede the first upload of the run. `wall` is
+    /// the time of the machine's clock, and `uptime` the time since any fixed moment of this run. The maximum age is in
+    /// seconds. Returns whether the ages must be saved for the next run.
     mutating func look(at newest: UploadID?, wall: Date, uptime: Duration, maximumAge: Double) -> Bool {
         let end = newest.map { UploadID(earliestAfter: $0) }
         if let last = self.uptime {

@@ -20,9 +20,8 @@ struct Diagnosis: Sendable {
         problems = [RequestDescription.Problem(refusal)]
     }
 
-    /// - Parameters:
-    ///   - body: The body with its secrets masked. It is only examined if all its bytes were recorded.
-    ///   - warnings: The parser's warnings, which are used if the body is not examined.
+    /// Secrets in the body are masked. The body is only examined if all its bytes were recorded; otherwise, the
+    /// parser's warnings are used.
     init(of refusal: UploadProblem, in body: RecordedBody, contentType: String?, warnings: [FindingGroup]) {
         // Bytes that the receiver did not read are not reported as missing.
         let unread: Set<FormProblem.Code> =
@@ -62,7 +61,6 @@ struct Diagnosis: Sendable {
         return diagnosis
     }
 
-    /// The offsets of the problems in the body.
     var offsets: [Int64] { problems.compactMap { $0.place == Finding.Place.body.rawValue ? $0.offset : nil } }
 }
 

@@ -1,12 +1,11 @@
 import Foundation
+import PostcardForm
 import PostcardFoundation
 
 extension RecordedBody {
-    /// Returns the body with its secrets masked. Secrets in a form are overwritten, so that all offsets stay valid.
-    ///
-    /// The search for secrets reads lines instead of a form, because most refused bodies are malformed.
-    ///
-    /// - Parameter maybeSecret: Whether an offset is, or may be, inside a part with a secret.
+    /// Returns the body with its secrets masked. Secrets in a form are overwritten, so that all offsets stay valid. The
+    /// search for secrets reads lines instead of a form, because most refused bodies are malformed. `maybeSecret` says
+    /// whether an offset is, or may be, inside a part with a secret.
     func hidingSecrets(_ maybeSecret: (Int64) -> Bool) -> RecordedBody {
         let runs = runs
         let delimiter = Self.delimiter(in: runs.first?.bytes ?? [])
@@ -46,20 +45,15 @@ struct SecretScan {
 
     let delimiter: [UInt8]?
     /// Whether all contents and values are overwritten, except those known to be harmless.
-    let erasesAll: Bool
+    var erasesAll = false
     private(set) var hasErased = false
     /// The number of lines and contents checked so far.
-    private var checks = 0
+    private(set) var checks = 0
 
     /// The maximum number of checks, which bounds the processor time. Later lines and contents are masked unchecked.
     private static let mostChecks = 50_000
     /// The maximum length of a header field's name. A longer name counts as the name of a secret.
     private static let longestField = 1 << 10
-
-    init(delimiter: [UInt8]?, erasesAll: Bool = false) {
-        self.delimiter = delimiter
-        self.erasesAll = erasesAll
-    }
 
     mutating func erase(in bytes: inout [UInt8], beginsInSecret: Bool) {
         // The first delimiter may be missing, so the first lines are treated as a header if they look like a header.
@@ -102,8 +96,7 @@ struct SecretScan {
     private static let disposition = Array("content-disposition".utf8)
 
     static func beginsWithDashes(_ line: Range<Int>, in bytes: [UInt8]) -> Bool {
-        let dash = UInt8(ascii: "-")
-        return line.count >= 2 && bytes[line.lowerBound] == dash && bytes[line.lowerBound + 1] == dash
+        line.count >= 2 && bytes[line.lowerBound] == .dash && bytes[line.lowerBound + 1] == .dash
     }
 
     /// Reads and masks a header line. Returns whether the header lines so far show that the part is a secret.
@@ -233,11 +226,5 @@ extension SecretScan {
     private static let mostValues = 10_000
     private static let longestName = 100
 
-    private static func isOfName(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), 0x80...: true
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: "_-.%[]+\\".utf8.contains(byte)
-        }
-    }
+    private static func isOfName(_ byte: UInt8) -> Bool { byte.isOfWord || "_-.%[]+\\".utf8.contains(byte) }
 }

@@ -27,7 +27,6 @@ struct RecordedBody: Sendable {
     let length: Int64
     /// Whether the body was read to its end.
     let isComplete: Bool
-    /// Whether secrets were masked.
     var hidesSecrets = false
 
     static let none = RecordedBody(pieces: [], length: 0, isComplete: false)
@@ -125,11 +124,8 @@ extension RecordedBody {
         /// The number of bytes in memory if the whole body is kept; 0 otherwise.
         var wholeBytes: Int { if case .whole = kept { Int(length) } else { 0 } }
 
-        /// Records the next chunk of the body.
-        ///
-        /// - Parameters:
-        ///   - maximumEndBytes: The maximum size of each end, in bytes. It may shrink from chunk to chunk.
-        ///   - maximumBytes: The maximum size of a body that is kept whole, in bytes.
+        /// Records the next chunk of the body. The ends have at most `maximumEndBytes`, which may shrink from chunk to
+        /// chunk. A body of at most `maximumBytes` is kept whole.
         mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int, maximumBytes: Int) {
             guard chunk.readableBytes > 0 else { return }
             length += Int64(chunk.readableBytes)
@@ -151,9 +147,7 @@ extension RecordedBody {
             }
         }
 
-        /// Returns the recorded body.
-        ///
-        /// - Parameter maximumEndBytes: The size of each end, in bytes, if the whole body was not kept.
+        /// Returns the recorded body. Each end has `maximumEndBytes` if the whole body was not kept.
         func body(isComplete: Bool, maximumEndBytes: Int) -> RecordedBody {
             switch kept {
             case .nothing: return emptied(isComplete: isComplete)

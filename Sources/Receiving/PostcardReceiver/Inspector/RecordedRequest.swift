@@ -5,7 +5,6 @@ import PostcardFoundation
 import PostcardReception
 import PostcardServer
 
-/// A recorded request with its outcome.
 struct RecordedRequest: Sendable {
     enum Outcome: Sendable {
         case answered(status: Int, upload: UploadID?)
@@ -112,7 +111,6 @@ extension RecordedRequest {
     }
 }
 
-/// A recorded part of a form.
 struct RecordedPart: Sendable {
     let name: String
     let filename: String?
@@ -202,13 +200,7 @@ extension RecordedBody {
 
 extension UInt8 {
     /// Whether the byte is part of a letter or digit in UTF-8.
-    var isOfWord: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), 0x80...: true
-        default: false
-        }
-    }
+    var isOfWord: Bool { isLetterOrDigit || self >= 0x80 }
 }
 
 extension Secrets {
@@ -239,7 +231,6 @@ extension Secrets {
         return (String(name), name == field.name && field.value.isEmpty ? "" : mask)
     }
 
-    /// Returns the path without the values of its parameters.
     static func hidingValues(ofPath path: String) -> String {
         var shown = String.UnicodeScalarView()
         var isHidden = false

@@ -269,9 +269,8 @@ struct RequestReading: Sendable {
         try respond(with: Listing(requests: inspector.requests.map(RequestSummary.init)), on: connection)
     }
 
-    /// Responds to `GET /requests/ID`.
-    ///
-    /// - Throws: ``UploadProblem`` if the request is no longer recorded, or if the store fails.
+    /// Responds to `GET /requests/ID`. Throws ``UploadProblem`` if the request is no longer recorded, or if the store
+    /// fails.
     func request(
         id: String?, showsValues: Bool, on connection: UploadConnection?, logger: Logger
     ) async throws -> Response {

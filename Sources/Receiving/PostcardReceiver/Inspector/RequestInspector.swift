@@ -34,9 +34,8 @@ final class RequestInspector: Sendable {
     /// the ends of other bodies.
     private var share: Int { options.maximumBytes / (2 * max(captures.load(ordering: .relaxed), 1)) }
 
-    /// The maximum size of a body that is kept whole. The maximum shrinks if many requests are in progress.
-    ///
-    /// - Parameter held: The number of bytes that are kept of the body.
+    /// The maximum size of a body that is kept whole, of which `held` bytes are kept already. It shrinks if many
+    /// requests are in progress.
     func maximumWholeBytes(holding held: Int) -> Int {
         min(share, options.maximumBytes / 2 - (wholeBytesInProgress - held))
     }
@@ -105,14 +104,11 @@ struct RecentUploads: Sendable {
     private var ordered: [UploadID] = []
     private var known: Set<UploadID> = []
 
-    /// The maximum number of uploads in the collection.
     private static let maximum = 1000
 
     func contains(_ id: UploadID) -> Bool { known.contains(id) }
 
-    /// Adds an upload.
-    ///
-    /// - Returns: Whether the upload was new.
+    /// Adds an upload. Returns whether the upload was new.
     @discardableResult
     mutating func insert(_ id: UploadID) -> Bool {
         guard known.insert(id).inserted else { return false }

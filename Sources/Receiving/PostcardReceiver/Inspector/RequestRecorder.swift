@@ -6,7 +6,6 @@ import PostcardReception
 import PostcardServer
 import Synchronization
 
-/// Records a request while it is received.
 final class RequestRecorder: FormObserver {
     private struct State {
         var body = RecordedBody.Builder()
@@ -38,13 +37,11 @@ final class RequestRecorder: FormObserver {
             FindingGroup.groups(of: warnings.map { Finding($0) }, counts: warningCounts)
         }
 
-        /// Whether an offset is, or may be, inside a secret.
         func maybeSecret(at offset: Int64) -> Bool {
             offset > readTo || secrets.contains { $0.contains(offset) || $0.upperBound == offset }
         }
     }
 
-    /// What was recorded about a request.
     struct Notes {
         var body: RecordedBody
         var parts: [RecordedPart]
@@ -178,9 +175,8 @@ final class RequestRecorder: FormObserver {
 
     // MARK: - The end
 
-    /// Examines the body of a refused request, once.
-    ///
-    /// - Returns: The refusal that the client receives: the cause of the parser's problem, if a cause was found.
+    /// Examines the body of a refused request, once, and returns the refusal that the client receives: the cause of the
+    /// parser's problem, if a cause was found.
     func refusal(for problem: UploadProblem) async -> UploadProblem {
         guard state.withLock({ $0.examined == nil }) else { return problem }
         if isShort, problem.isOfTheForm { await readRest() }
@@ -216,11 +212,8 @@ final class RequestRecorder: FormObserver {
         state.body = state.body.withoutBytes
     }
 
-    /// Ends the recording.
-    ///
-    /// - Parameters:
-    ///   - refusal: The refusal of the request, if it was refused. Call ``refusal(for:)`` first.
-    ///   - keepsBody: Whether the body is recorded, or only its length.
+    /// Ends the recording, after a call of ``refusal(for:)`` if the request was refused. `keepsBody` says whether the
+    /// body is recorded, or only its length.
     func finish(refusedFor refusal: UploadProblem? = nil, keepsBody: Bool) -> Notes {
         let recorded = state.withLock { state in
             let recorded = state

@@ -10,7 +10,6 @@ import PostcardServer
 /// the value is masked. Values that grant no access stay visible, such as `Idempotency-Key`, `X-Request-Id` or
 /// `Sec-WebSocket-Key`.
 enum Secrets {
-    /// The text that replaces a secret.
     static let mask = "***"
 
     /// The most frequent harmless names. They are checked first, because splitting a name into words is slow.
@@ -311,7 +310,6 @@ extension Secrets {
 
     // MARK: - Credentials
 
-    /// Authentication schemes.
     private static let schemes: Set<String> = [
         "bearer", "basic", "digest", "negotiate", "ntlm", "dpop", "hoba", "mutual", "oauth", "gnap", "privatetoken",
         "concealed", "scram-sha-1", "scram-sha-256", "vapid", "hawk", "apikey", "api-key", "token", "signature",
@@ -327,10 +325,7 @@ extension Secrets {
     /// them may be encoded as in a URL or a form.
     static func beginsWithCredentials(_ value: some Collection<UInt8>) -> Bool {
         let start = value.prefix(longestStart).drop { " \t\r\n\"'".utf8.contains($0) }
-        let word = start.prefix { byte in
-            byte == UInt8(ascii: "-") || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
-                || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
-        }
+        let word = start.prefix { $0.isLetterOrDigit || $0 == .dash }
         // In most values, the first word is not followed by a blank.
         guard word.endIndex < start.endIndex, " \t+%".utf8.contains(start[word.endIndex]) else { return false }
         let scheme = String(decoding: word.prefix(32), as: UTF8.self).lowercased()

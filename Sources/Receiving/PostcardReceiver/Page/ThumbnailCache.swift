@@ -3,7 +3,6 @@ import Synchronization
 
 /// The most recently made thumbnails, by the digests of their files.
 final class ThumbnailCache: Sendable {
-    /// The result of making a thumbnail.
     enum Entry: Sendable {
         case picture(ByteBuffer)
         /// The file is not a readable picture.

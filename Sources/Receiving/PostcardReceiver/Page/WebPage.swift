@@ -38,7 +38,6 @@ struct WebPage: Sendable {
         return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: pages[language] ?? ByteBuffer()))
     }
 
-    /// Responds with a file of the page.
     static func asset(_ name: String?) throws(UploadProblem) -> Response {
         guard let name, let asset = assets[name] else { throw .pathNotFound }
         return Response(
@@ -67,7 +66,6 @@ struct WebPage: Sendable {
         "explained.js": (script, PackageResources.explained_js),
     ].mapValues { (type: $0.0, bytes: ByteBuffer(bytes: $0.1)) }
 
-    /// The texts of the page in a language, by their names.
     static func texts(in language: PageLanguage) -> [String: String] {
         let json =
             switch language {
@@ -120,9 +118,7 @@ struct WebPage: Sendable {
 
     /// The data as JSON, without characters that have a meaning in HTML.
     private static func data(_ data: PageData) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let json = (try? encoder.encode(data)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+        let json = (try? JSONEncoder.forResponses.encode(data)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
         return json.replacingASCII(["<": "\\u003c", "&": "\\u0026"])
     }
 
@@ -131,7 +127,6 @@ struct WebPage: Sendable {
     }
 }
 
-/// A language of the page.
 enum PageLanguage: String, CaseIterable {
     case english = "en"
     case korean = "ko"

@@ -5,8 +5,6 @@ import NIOCore
 import PostcardFoundation
 import PostcardReception
 import PostcardServer
-import ServiceLifecycle
-import SystemPackage
 
 // MARK: - Parts of an application
 

@@ -6,7 +6,6 @@ import PostcardReception
 package import PostcardServer
 import Synchronization
 
-/// The log line of a request.
 package struct RequestLine: Sendable {
     /// The time at which the response was complete or the connection was closed.
     package fileprivate(set) var ended = Date()
@@ -138,7 +137,6 @@ private final class LogEntry: Sendable {
         }
     }
 
-    /// Discards the line.
     func drop() { line.withLock { $0 = nil } }
 
     func watching(_ body: ResponseBody) -> ResponseBody {

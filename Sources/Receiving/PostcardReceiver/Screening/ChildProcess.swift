@@ -30,14 +30,10 @@ final class ChildProcess: Sendable {
 
     private let state = Mutex(State.notStarted)
 
-    /// Runs a program and waits until it ends.
-    ///
-    /// - Parameters:
-    ///   - arguments: The program's path and its arguments.
-    ///   - secrets: The prefixes of the environment variables that are hidden from the program.
-    ///   - maximumOutputBytes: The number of bytes of the standard output that are kept. Further bytes are dropped.
-    /// - Throws: `CancellationError` at once if the task is cancelled, and `Errno` if the program cannot be started or
-    ///   its exit status is lost.
+    /// Runs a program at a path with arguments, and waits until it ends. Environment variables whose names begin with
+    /// one of `secrets` are hidden from the program. Its standard output is kept up to `maximumOutputBytes`. Throws
+    /// `CancellationError` at once if the task is cancelled, and `Errno` if the program cannot be started or its exit
+    /// status is lost.
     static func run(
         _ arguments: [String], without secrets: [String], maximumOutputBytes: Int
     ) async throws -> Ending {
@@ -115,9 +111,8 @@ final class ChildProcess: Sendable {
         while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
     }
 
-    /// Kills the group and reaps the program.
-    ///
-    /// - Returns: The waiter, and the exit status. The waiter is `nil` if its task was cancelled.
+    /// Kills the group and reaps the program. Returns its exit status, and the waiter, which is `nil` if its task was
+    /// cancelled.
     private func reap(_ process: pid_t) -> (Waiter?, Result<Int32, any Error>) {
         var status: Int32 = 0
         let (waiter, error): (Waiter?, Errno?) = state.withLock { state in
@@ -175,18 +170,15 @@ private struct OutputPipe {
         _ = fcntl(descriptor.rawValue, F_SETFL, O_NONBLOCK)
     }
 
-    /// Reads the bytes in the pipe. If the pipe is empty, waits for at most the given time.
-    ///
-    /// - Returns: Whether more bytes may follow.
+    /// Reads the bytes in the pipe, and first waits a while if it is empty. Returns whether more bytes may follow.
     mutating func readPiece(waitingMilliseconds: Int32) -> Bool {
         guard let descriptor else { return false }
         var wanted = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
         return poll(&wanted, 1, waitingMilliseconds) <= 0 || readPiece(descriptor) != 0
     }
 
-    /// Reads the bytes in the pipe without waiting for more, and closes the pipe.
-    ///
-    /// - Returns: The first bytes that were read from the pipe since the start.
+    /// Reads the bytes in the pipe without waiting for more, closes the pipe, and returns the first bytes since the
+    /// start.
     @discardableResult
     mutating func close() -> [UInt8] {
         guard let descriptor else { return beginning }

@@ -7,15 +7,9 @@ import SystemPackage
 ///
 /// Foundation's `Process` waits for all processes that the program started, and keeps its pipes open even longer.
 enum ProcessSpawn {
-    /// Starts a program as the leader of its own process group. The call blocks.
-    ///
-    /// The program has an empty standard input, this process's standard error, and default effects of signals.
-    ///
-    /// - Parameters:
-    ///   - arguments: The program's path and its arguments.
-    ///   - output: The descriptor that becomes the program's standard output.
-    ///   - environment: The program's environment variables.
-    /// - Throws: `Errno` if the program cannot be started.
+    /// Starts the program at a path as the leader of its own process group, with an empty standard input, this
+    /// process's standard error, and default effects of signals. The call blocks. Throws `Errno` if it cannot be
+    /// started.
     static func start(
         _ arguments: [String], output: FileDescriptor, environment variables: [String: String]
     ) throws(Errno) -> pid_t {
@@ -78,8 +72,7 @@ enum ProcessSpawn {
     }
 
     /// A number above all open descriptors, and above those that other threads may open before the program starts.
-    ///
-    /// - Throws: `Errno` if no descriptor is free to list the open ones, which the program would inherit.
+    /// Throws `Errno` if no descriptor is free to list the open ones, which the program would inherit.
     private static func lowestUnusedDescriptor() throws(Errno) -> Int32 {
         let highest: Int32
         do {

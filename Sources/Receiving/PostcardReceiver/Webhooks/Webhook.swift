@@ -6,14 +6,12 @@ import PostcardServer
 
 /// An endpoint that is notified of each record, with the closure that sends messages to it.
 package struct Webhook: Sendable {
-    /// A message to the endpoint of a webhook.
     package struct Message: Sendable {
         /// The names and values of the message's header fields.
         package let headers: [(String, String)]
         package let body: [UInt8]
     }
 
-    /// The URL to which messages are posted.
     package let url: String
     /// The secrets that sign messages. An endpoint accepts a signature by any of them, so that secrets can be replaced.
     package let secrets: [WebhookSecret]
@@ -39,11 +37,8 @@ package struct Webhook: Sendable {
     /// The maximum size of a record in a message, in bytes. For a larger record, the message only contains its URL.
     static let maximumRecordBytes: Int64 = 256 << 10
 
-    /// Makes the message about a record.
-    ///
-    /// - Parameters:
-    ///   - record: The JSON of the record; `nil` if the record is too large for a message.
-    ///   - time: The time of the attempt, which is part of the signature.
+    /// Makes the message about a record, whose JSON is `nil` if it is too large for a message. The time of the attempt
+    /// is part of the signature.
     func message(about id: UploadID, _ record: [UInt8]?, at time: Date) -> Message {
         let received = id.time.formatted(.iso8601)
         var body = Array(#"{"type":"upload.received","timestamp":"\#(received)","data":"#.utf8)
@@ -71,9 +66,7 @@ package struct WebhookSecret: Sendable {
     private static let prefix = "whsec_"
     private static let lengths = 24...64
 
-    /// Reads a secret.
-    ///
-    /// - Returns: `nil` if the text is not a valid secret.
+    /// Reads a secret. Returns `nil` if the text is not a valid secret.
     package init?(_ text: String) {
         guard text.hasPrefix(Self.prefix), let bytes = Data(base64Encoded: String(text.dropFirst(Self.prefix.count))),
             Self.lengths.contains(bytes.count)

@@ -29,10 +29,8 @@ final class WebhookDeliverer: Service {
         case outbox(WebhookOutbox.Event)
     }
 
-    /// - Parameters:
-    ///   - store: The store, whose new records are put in its outbox from now on.
-    ///   - readingInterval: How often the store's outbox is read, because other receivers may leave records in it.
-    ///     Defaults to a minute.
+    /// New records of the store are put in its outbox from now on. The outbox is also read at an interval, which
+    /// defaults to a minute, because other receivers may leave records in it.
     init(
         _ webhook: Webhook, from store: any OutboxStore, meter: UploadMeter, logger: Logger,
         options: WebhookOutbox.Options = WebhookOutbox.Options(), readingInterval: Duration = .seconds(60)

@@ -19,7 +19,6 @@ package final class UploadMeter: Sendable {
         package var refusals: [String: Int] = [:]
     }
 
-    /// The operation of a store that failed.
     package enum StoreOperation: String, Sendable {
         case store, read, delete, sweep
     }
@@ -49,7 +48,6 @@ package final class UploadMeter: Sendable {
         inProgress = Meter(label: ReceiverMetric.uploadsInProgress.rawValue, factory: factory)
     }
 
-    /// The counts so far.
     package var current: Counts { counts.withLock { $0 } }
 
     /// Counts an upload that begins. Call ``ended(bodyBytes:after:)`` afterwards, whether the upload succeeds or fails.
@@ -58,10 +56,8 @@ package final class UploadMeter: Sendable {
         inProgress.increment()
     }
 
-    /// Counts the end of an upload.
-    ///
-    /// - Parameter bodyBytes: The size of the form, in bytes; `nil` for a request with a part of a form. The bytes of
-    ///   that part are counted when the whole form is read.
+    /// Counts the end of an upload. The size of the form is `nil` for a request with a part of it, whose bytes are
+    /// counted when the whole form is read.
     func ended(bodyBytes: Int64?, after time: Duration) {
         counts.withLock { counts in
             counts.underWay -= 1
@@ -113,7 +109,6 @@ package final class UploadMeter: Sendable {
         counters.increment(isDelivered ? .webhooksDelivered : .webhooksFailed, [])
     }
 
-    /// Counts a failed operation of the store.
     package func storeFailed(_ operation: StoreOperation, _ error: any Error) {
         let known: [UploadStoreError.Code] = [.full, .unavailable, .damaged]
         // The store of an app may use any codes.

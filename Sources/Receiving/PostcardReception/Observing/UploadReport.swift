@@ -11,7 +11,6 @@ package final class UploadReport: Sendable {
         case recorded(UploadRecord)
         /// An earlier request had already stored the form.
         case repeated(UploadID)
-        /// The upload was deleted.
         case deleted(UploadID)
     }
 
@@ -26,7 +25,6 @@ package final class UploadReport: Sendable {
 
     package init() {}
 
-    /// The observer of the form in the request.
     package var observer: (any FormObserver)? {
         get { state.withLock { $0.observer } }
         set { state.withLock { $0.observer = newValue } }
@@ -58,24 +56,16 @@ package final class UploadReport: Sendable {
 
 /// Observes the parts of a form while it is received.
 package protocol FormObserver: Sendable {
-    /// A part has begun.
-    ///
-    /// - Parameter offset: The offset of the part's content in the body.
+    /// A part has begun. `offset` is the offset of the part's content in the body.
     func partBegan(_ header: PartHeader, at offset: Int64)
 
-    /// More bytes of the part's content were read.
-    ///
-    /// - Parameter count: The number of these bytes.
+    /// More bytes of the part's content were read. `count` is the number of these bytes.
     func partRead(_ count: Int)
 
-    /// The first bytes of the current file show that the file was damaged before it was sent.
-    ///
-    /// - Parameter offset: The offset of the file's content in the body.
+    /// The first bytes of the file whose content begins at the offset show that it was damaged before it was sent.
     func damageFound(_ damage: FileDamage, inFileAt offset: Int64, partIndex: Int)
 
     /// A text field has ended.
-    ///
-    /// - Parameter text: The content of the field.
     func fieldEnded(text: [UInt8])
 
     /// Returns the refusal for the client. An observer that examines the form may know the cause of a problem.

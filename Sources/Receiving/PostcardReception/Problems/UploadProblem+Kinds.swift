@@ -3,40 +3,32 @@ import PostcardForm
 package import PostcardStore
 
 extension UploadProblem {
-    private init(_ code: FormProblem.Code, message: String, advice: String) {
-        self.init(status: code.status, code: Code(code), message: message, advice: advice)
+    init(_ code: FormProblem.Code, message: String, advice: String, offset: Int64? = nil, limit: Limit? = nil) {
+        self.init(
+            status: code.status, code: Code(code), message: message, advice: advice, offset: offset, limit: limit)
     }
 
     static func bodyTooLarge(announced: String, limits: FormLimits) -> UploadProblem {
-        var problem = UploadProblem(
+        UploadProblem(
             .bodyTooLarge,
             message: "The body has \(announced) bytes, and \(limits.maximumBodyBytes) are allowed.",
-            advice: "Send fewer or smaller files, or several forms.")
-        problem.offset = 0
-        problem.limit = Limit(name: "maximumBodyBytes", value: limits.maximumBodyBytes)
-        return problem
+            advice: "Send fewer or smaller files, or several forms.", offset: 0,
+            limit: Limit(name: "maximumBodyBytes", value: limits.maximumBodyBytes))
     }
 
     package static func recordTooLarge(maximum: Int, partIndex: Int) -> UploadProblem {
-        var problem = UploadProblem(
+        UploadProblem(
             status: 413, code: "record-too-large",
             message: "The text fields and all names have more than \(maximum) bytes together.",
-            advice: "Send long texts as files.")
-        problem.partIndex = partIndex
-        problem.limit = Limit(name: "maximumRecordBytes", value: Int64(maximum))
-        return problem
+            advice: "Send long texts as files.", partIndex: partIndex,
+            limit: Limit(name: "maximumRecordBytes", value: Int64(maximum)))
     }
 
-    static func contradictedType(
-        _ type: String, detected: String, partIndex: Int, offset: Int64
-    ) -> UploadProblem {
-        var problem = UploadProblem(
+    static func contradictedType(_ type: String, detected: String, partIndex: Int, offset: Int64) -> UploadProblem {
+        UploadProblem(
             status: 415, code: "content-contradicts-type",
             message: "The file is sent as \(type), and its first bytes are those of \(detected).",
-            advice: "Send the file with Content-Type: \(detected).")
-        problem.partIndex = partIndex
-        problem.offset = offset
-        return problem
+            advice: "Send the file with Content-Type: \(detected).", offset: offset, partIndex: partIndex)
     }
 
     static let repeatedContentType = UploadProblem(
@@ -48,20 +40,18 @@ extension UploadProblem {
         advice: "Send the body as it is, without compressing it.")
 
     static func tooSlow(_ timeout: Duration) -> UploadProblem {
-        var problem = UploadProblem(
+        UploadProblem(
             status: 408, code: "too-slow", message: "No bytes of the body arrived for \(timeout).",
-            advice: "Send the form again.")
-        problem.limit = Limit(name: "idleMilliseconds", value: Int64(timeout / .milliseconds(1)))
-        return problem
+            advice: "Send the form again.",
+            limit: Limit(name: "idleMilliseconds", value: Int64(timeout / .milliseconds(1))))
     }
 
     static func belowMinimumRate(_ minimum: Int) -> UploadProblem {
-        var problem = UploadProblem(
+        UploadProblem(
             status: 408, code: "below-minimum-rate",
             message: "The body arrived slower than \(minimum) bytes a second.",
-            advice: "Send the form again over a faster connection, or with smaller files.")
-        problem.limit = Limit(name: "minimumBytesPerSecond", value: Int64(minimum))
-        return problem
+            advice: "Send the form again over a faster connection, or with smaller files.",
+            limit: Limit(name: "minimumBytesPerSecond", value: Int64(minimum)))
     }
 
     static func fileRefused(_ index: Int, reason: String) -> UploadProblem {
@@ -81,20 +71,16 @@ extension UploadProblem {
         retryAfterSeconds: 10)
 
     static func endedEarly(at offset: Int64) -> UploadProblem {
-        var problem = UploadProblem(
+        UploadProblem(
             offset == 0 ? .bodyNotSent : .truncated,
             message: "The connection ended after \(offset) bytes of the body, before its announced end.",
-            advice: "Send the whole body, with its length as the Content-Length.")
-        problem.offset = offset
-        return problem
+            advice: "Send the whole body, with its length as the Content-Length.", offset: offset)
     }
 
     static func bodyTooLong(announced: Int64) -> UploadProblem {
-        var problem = UploadProblem(
+        UploadProblem(
             .contentLengthMismatch, message: "The body has more than the \(announced) bytes of its Content-Length.",
-            advice: "Send the length of the body, or send it in chunks without a length.")
-        problem.offset = announced
-        return problem
+            advice: "Send the length of the body, or send it in chunks without a length.", offset: announced)
     }
 
     package static let uploadNotFound = UploadProblem(
@@ -118,11 +104,9 @@ extension UploadProblem {
         status: 404, code: "not-found", message: "There is nothing at this path.")
 
     package static func methodNotAllowed(_ method: String, allowed: [String]) -> UploadProblem {
-        var problem = UploadProblem(
+        UploadProblem(
             status: 405, code: "method-not-allowed", message: "\(method) is not a method of this path.",
-            advice: "Use \(allowed.joined(separator: ", ")).")
-        problem.allowedMethods = allowed
-        return problem
+            advice: "Use \(allowed.joined(separator: ", ")).", allowedMethods: allowed)
     }
 
     package static func invalidQuery(_ name: String, expected: String) -> UploadProblem {
@@ -139,19 +123,20 @@ extension UploadProblem {
     }
 
     package static func store(_ error: any Error) -> UploadProblem {
-        if let error = error as? UploadStoreError, error.code == .full {
-            return unavailable(
+        switch (error as? UploadStoreError)?.code {
+        case .full?:
+            unavailable(
                 "store-full", message: "There is no room left to store the form.",
                 advice: "Make room on the receiver, then send the form again.", retryAfterSeconds: 60)
+        case .keyReused?: .keyReused
+        default: storeUnavailable(message: "The form could not be stored.")
         }
-        if let error = error as? UploadStoreError, error.code == .keyReused { return .keyReused }
-        return storeUnavailable(message: "The form could not be stored.")
     }
 
     /// The problem of a store that does not work, for its operators.
     package static func unready(_ store: any MaintainedUploadStore, _ error: any Error) -> UploadProblem {
-        if let error = error as? UploadStoreError, error.code == .full { return .store(error) }
-        return storeUnavailable(message: "\(store.dependency) cannot be used to store forms.")
+        (error as? UploadStoreError)?.code == .full
+            ? .store(error) : storeUnavailable(message: "\(store.dependency) cannot be used to store forms.")
     }
 
     package static let unreadable = storeUnavailable(message: "What was stored could not be read.")
@@ -168,9 +153,8 @@ extension UploadProblem {
     private static func unavailable(
         _ code: Code, message: String, advice: String, retryAfterSeconds: Int
     ) -> UploadProblem {
-        var problem = UploadProblem(status: 503, code: code, message: message, advice: advice)
-        problem.retryAfterSeconds = retryAfterSeconds
-        return problem
+        UploadProblem(
+            status: 503, code: code, message: message, advice: advice, retryAfterSeconds: retryAfterSeconds)
     }
 }
 
@@ -221,18 +205,10 @@ extension UploadProblem {
     ///   - count: The number of bytes that the digest covers.
     ///   - offset: The offset of the first of these bytes in the upload; `nil` for the whole form.
     static func digestMismatch(_ field: String, of count: Int64, at offset: Int64?) -> UploadProblem {
-        guard let offset else {
-            return UploadProblem(
-                status: 400, code: digestMismatchCode,
-                message: "The form's \(count) bytes do not match \(field). They changed in transit.",
-                advice: "Send the form again.")
-        }
-        var problem = UploadProblem(
-            status: 400, code: digestMismatchCode,
-            message: "The \(count) bytes from byte \(offset) do not match \(field). They changed in transit.",
-            advice: "Send the bytes from byte \(offset) again.")
-        problem.offset = offset
-        return problem
+        let bytes = offset.map { "The \(count) bytes from byte \($0)" } ?? "The form's \(count) bytes"
+        return UploadProblem(
+            status: 400, code: digestMismatchCode, message: "\(bytes) do not match \(field). They changed in transit.",
+            advice: "Send the \(offset.map { "bytes from byte \($0)" } ?? "form") again.", offset: offset)
     }
 
     private static let digestMismatchCode: Code = "digest-mismatch"

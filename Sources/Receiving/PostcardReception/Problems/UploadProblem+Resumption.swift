@@ -13,11 +13,10 @@ extension UploadProblem {
         var fields = HTTPFields()
     }
 
-    private init(
-        _ type: ResumptionProblemType, status: HTTPResponse.Status, message: String, advice: String
-    ) {
-        self.init(status: status, code: Code(rawValue: type.rawValue), message: message, advice: advice)
-        resumption.type = type
+    private init(_ type: ResumptionProblemType, status: HTTPResponse.Status, message: String, advice: String) {
+        self.init(
+            status: status, code: Code(rawValue: type.rawValue), message: message, advice: advice,
+            resumption: Resumption(type: type))
     }
 
     /// Returns the same problem with additional header fields.
@@ -48,13 +47,10 @@ extension UploadProblem {
         advice: "Send one length in Upload-Length, and that many bytes.")
 
     static func uploadTooLarge(maximum: Int64) -> UploadProblem {
-        let code = FormProblem.Code.bodyTooLarge
-        var problem = UploadProblem(
-            status: code.status, code: Code(code),
-            message: "The upload has more than the \(maximum) bytes that are allowed.",
-            advice: "Send fewer or smaller files, or several forms.")
-        problem.limit = Limit(name: "maximumBodyBytes", value: maximum)
-        return problem
+        UploadProblem(
+            .bodyTooLarge, message: "The upload has more than the \(maximum) bytes that are allowed.",
+            advice: "Send fewer or smaller files, or several forms.",
+            limit: Limit(name: "maximumBodyBytes", value: maximum))
     }
 
     static let missingUploadOffset = UploadProblem(
@@ -67,13 +63,11 @@ extension UploadProblem {
         message: "The request has no Upload-Complete, or one that is not a boolean.",
         advice: "Send Upload-Complete: ?1 with the last bytes, and ?0 with others.")
 
-    static let notPartialUpload: UploadProblem = {
-        let problem = UploadProblem(
-            status: 415, code: "not-partial-upload",
-            message: "The body of an append must have the type \(PartialUpload.mediaType).",
-            advice: "Send Content-Type: \(PartialUpload.mediaType).")
-        return problem.adding { $0[.acceptPatch] = PartialUpload.mediaType }
-    }()
+    static let notPartialUpload = UploadProblem(
+        status: 415, code: "not-partial-upload",
+        message: "The body of an append must have the type \(PartialUpload.mediaType).",
+        advice: "Send Content-Type: \(PartialUpload.mediaType)."
+    ).adding { $0[.acceptPatch] = PartialUpload.mediaType }
 
     static let unknownResumptionVersion: UploadProblem = {
         let version = ResumptionVersion.latestNumbered

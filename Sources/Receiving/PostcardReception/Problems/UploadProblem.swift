@@ -54,10 +54,7 @@ public struct UploadProblem: PostcardError, Hashable {
         set { facts.challenge = newValue }
     }
     /// Whether the refusal is caused by how much clients use, and not by the content of the request.
-    package internal(set) var isOfShare: Bool {
-        get { facts.isOfShare }
-        set { facts.isOfShare = newValue }
-    }
+    package var isOfShare: Bool { facts.isOfShare }
     /// Additional JSON members of the refusal of a resumable request.
     var resumption: Resumption {
         get { facts.resumption }
@@ -131,13 +128,24 @@ public struct UploadProblem: PostcardError, Hashable {
         storage = .facts(Facts(status: status, code: code, message: message, advice: advice))
     }
 
+    init(
+        status: HTTPResponse.Status, code: Code, message: String, advice: String?, offset: Int64? = nil,
+        partIndex: Int? = nil, limit: Limit? = nil, retryAfterSeconds: Int? = nil, allowedMethods: [String] = [],
+        challenge: String? = nil, isOfShare: Bool = false, resumption: Resumption = Resumption()
+    ) {
+        storage = .facts(
+            Facts(
+                status: status, code: code, message: message, advice: advice, offset: offset, partIndex: partIndex,
+                limit: limit, retryAfterSeconds: retryAfterSeconds, allowedMethods: allowedMethods,
+                challenge: challenge, isOfShare: isOfShare, resumption: resumption))
+    }
+
     /// Makes a problem from a problem that the form parser found.
     public init(_ problem: FormProblem) {
         self.init(
-            status: problem.status, code: Code(problem.code), message: problem.message, advice: problem.advice)
-        offset = problem.offset
-        partIndex = problem.partIndex
-        limit = problem.limit.map { Limit(name: $0.name, value: $0.value) }
+            status: problem.status, code: Code(problem.code), message: problem.message, advice: problem.advice,
+            offset: problem.offset, partIndex: problem.partIndex,
+            limit: problem.limit.map { Limit(name: $0.name, value: $0.value) })
     }
 
     /// The code, written as words.
@@ -179,10 +187,7 @@ extension UploadProblem {
     public init(_ error: FormDecodingError) {
         self.init(
             status: error.status, code: Code(rawValue: error.code.rawValue), message: error.message,
-            advice: error.advice
-        )
-        offset = error.offset
-        partIndex = error.partIndex
+            advice: error.advice, offset: error.offset, partIndex: error.partIndex)
     }
 
     /// Makes the refusal for an error that a form's handler throws; `nil` for an unrelated error.
@@ -208,7 +213,6 @@ extension UploadProblem {
         return HTTPResponse(status: status, headerFields: fields)
     }
 
-    /// The body of the response.
     package var body: ByteBuffer {
         // Strings and integers always encode. If encoding fails, the response has no body.
         var body = ByteBuffer(bytes: (try? JSONEncoder.forResponses.encode(self)) ?? Data())

@@ -12,10 +12,8 @@ struct DigestCheck {
     /// The number of bytes added so far.
     private(set) var byteCount: Int64 = 0
 
-    /// Makes the check of a body; `nil` if there is no digest to compare or to send.
-    ///
-    /// - Parameter names: The digest fields that apply to the bytes of this body.
-    /// - Throws: A problem if a field is malformed.
+    /// Makes the check of a body by the digest fields that apply to its bytes; `nil` if there is no digest to compare
+    /// or to send. Throws a problem if a field is malformed.
     init?(of request: IncomingRequest, _ names: [HTTPField.Name]) throws(UploadProblem) {
         var announced: [(name: HTTPField.Name, digest: BodyDigest)] = []
         for name in names {
@@ -47,9 +45,7 @@ struct DigestCheck {
         return announced.first { $0.digest != digest }?.name
     }
 
-    /// Compares all bytes of a form with its digests.
-    ///
-    /// - Throws: A problem if the bytes do not match a digest.
+    /// Compares all bytes of a form with its digests. Throws a problem if the bytes do not match a digest.
     func check() throws(UploadProblem) {
         if let field = mismatch { throw .digestMismatch(field.rawName, of: byteCount, at: nil) }
     }

@@ -9,7 +9,6 @@ package struct FormResponse: Sendable {
     package var headers: HTTPFields
     package var body: Body
 
-    /// The body of a response.
     package enum Body: Sendable {
         /// Bytes in memory, with the reservation of their memory.
         case bytes(ByteBuffer, ShareAccount.Hold?)
@@ -52,9 +51,8 @@ extension HTTPFields {
 }
 
 extension FinalResponse {
-    /// Makes the response to a form that became a record.
-    ///
-    /// - Parameter isAnswer: Whether the response is the app's own answer, which does not show the record.
+    /// Makes the response to a form that became a record. `isAnswer` says whether it is the app's own, which does not
+    /// show the record.
     init(_ response: FormResponse, isAnswer: Bool, showing record: UploadID, length: Int64) {
         self.init(
             status: response.status, fields: response.headers, body: isAnswer ? response.bytes : nil, length: length,
@@ -68,9 +66,7 @@ extension FinalResponse {
             length: length, record: nil)
     }
 
-    /// Makes the response to a later request from this stored response.
-    ///
-    /// - Parameter recordBody: Makes the body that shows a record.
+    /// Makes the response to a later request from this stored one. `recordBody` makes the body that shows a record.
     func response(recordBody: (UploadID) async throws -> FormResponse.Body) async rethrows -> FormResponse {
         var content = FormResponse.Body.bytes(ByteBuffer(), nil)
         if let body {

@@ -10,7 +10,6 @@ struct FramedBody: Sendable {
     /// The name of the field that contains the file.
     static let fieldName = "file"
 
-    /// The Content-Type of the form.
     let contentType: String
     /// The Content-Disposition parameters that name the file.
     let parameters: String
@@ -33,7 +32,6 @@ struct FramedBody: Sendable {
         end = ByteBuffer(string: "\r\n--\(boundary)--\r\n")
     }
 
-    /// Whether a Content-Type is that of a form.
     static func isForm(_ contentType: String) -> Bool {
         let type = contentType.utf8.prefix { $0 != .semicolon }.drop(while: \.isBlank)
         guard let last = type.lastIndex(where: { !$0.isBlank }) else { return false }
@@ -94,9 +92,7 @@ final class ArrivingFormChecker: Sendable {
     /// The number of checked bytes of the body.
     var offset: Int64 { parser.withLock { $0.offset } - skipped }
 
-    /// Checks the next bytes of the body.
-    ///
-    /// - Throws: `FormProblem` if the form is malformed.
+    /// Checks the next bytes of the body. Throws `FormProblem` if the form is malformed.
     func check(_ bytes: ByteBuffer) throws {
         try parser.withLock { parser in
             var position = 0

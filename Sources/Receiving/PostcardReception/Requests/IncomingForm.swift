@@ -10,7 +10,6 @@ import PostcardWire
 /// To save memory, a form is a class, and only its calls of the store are asynchronous: an asynchronous function keeps
 /// copies of its values while a sender stalls.
 final class IncomingForm {
-    /// The part that is being received.
     private enum Part {
         case none
         case field(PartHeader, value: [UInt8])
@@ -59,12 +58,9 @@ final class IncomingForm {
     /// Computes the digest of the body, if the request asks for it.
     private var digestCheck: DigestCheck?
 
-    /// - Parameters:
-    ///   - frame: Turns a body with a single file into a form; `nil` if the body already is a form.
-    ///   - digestCheck: Compares the body with its digests; `nil` if there is nothing to compare.
-    ///   - shares: Limits the memory for the parts, in total and for the client of the connection.
-    ///   - observer: Observes the parts.
-    ///   - typePolicy: The policy for files whose first bytes contradict their type.
+    /// `frame` turns a body with a single file into a form; `nil` if the body already is a form. `digestCheck` is `nil`
+    /// if there is nothing to compare. `shares` limits the memory for the parts, in total and for the client of the
+    /// connection. `typePolicy` is for files whose first bytes contradict their type.
     init(
         parser: CheckedFormParser, frame: FramedBody?, digestCheck: DigestCheck?, maximumRecordBytes: Int,
         maximumBodyBytes: Int64,
@@ -82,12 +78,8 @@ final class IncomingForm {
         self.maximumBodyBytes = maximumBodyBytes
     }
 
-    /// Receives a body to its end.
-    ///
-    /// - Parameters:
-    ///   - beginning: The first bytes of the body.
-    ///   - rest: The other bytes.
-    /// - Throws: `FormProblem` or ``UploadProblem`` if the form is refused, and the errors of the body and the upload.
+    /// Receives a body to its end. Throws `FormProblem` or ``UploadProblem`` if the form is refused, and the errors of
+    /// the body and the upload.
     func receive(
         _ beginning: ByteBuffer?, _ rest: inout IncomingChunks, into upload: some PendingUpload
     ) async throws {

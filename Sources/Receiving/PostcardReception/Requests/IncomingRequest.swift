@@ -20,9 +20,8 @@ package struct IncomingRequest: Sendable {
     /// Begins to read the body.
     func chunks() -> IncomingChunks { makeChunks() }
 
-    /// Waits for the first bytes of the body. Until they arrive, the request reserves only its connection.
-    ///
-    /// - Returns: `nil` if the body is empty.
+    /// Waits for the first bytes of the body; `nil` if it is empty. Until they arrive, the request reserves only its
+    /// connection.
     func beginning(
         of body: inout IncomingChunks, on connection: (any RequestConnection)?
     ) async throws -> ByteBuffer? {
@@ -81,9 +80,7 @@ package enum RequestInterruption: Error {
     /// The connection is closed, so no response can be sent.
     case disconnected(any Error)
 
-    /// The refusal for the client; `nil` if the client is disconnected.
-    ///
-    /// - Parameter offset: The number of bytes of the body that were received.
+    /// The refusal for the client after `offset` bytes of the body; `nil` if the client is disconnected.
     package func problem(at offset: Int64) -> UploadProblem? {
         switch self {
         case .endedEarly: .endedEarly(at: offset)
@@ -100,7 +97,6 @@ package protocol RequestConnection: HoldingConnection {
     /// The client whose limits the request uses; `nil` if clients cannot be distinguished.
     var peer: PeerAddress? { get }
 
-    /// The report of the request's outcome.
     var report: UploadReport { get }
 
     /// The channel to close if this client must make room for a new one; `nil` if it cannot be closed.
@@ -112,9 +108,7 @@ package protocol RequestConnection: HoldingConnection {
     /// Sends an interim response (RFC 9110 §15.2).
     func inform(_ head: HTTPResponse) async throws
 
-    /// Sends an interim response after a delay.
-    ///
-    /// - Returns: A closure that cancels the response unless it was already sent.
+    /// Sends an interim response after a delay. Returns a closure that cancels the response unless it was already sent.
     func inform(_ head: HTTPResponse, after delay: Duration) -> @Sendable () -> Void
 }
 

@@ -56,12 +56,8 @@ package struct Reception<Store: UploadStore>: Sendable {
         return await response(showing: received, on: connection, logger: logger)
     }
 
-    /// Receives the form of a request, and counts and reports the outcome.
-    ///
-    /// - Parameters:
-    ///   - connection: The connection of the request; `nil` if the server provides none.
-    ///   - observer: Observes the parts of the form.
-    ///   - key: The key under which the form becomes a record. Defaults to the key in the request.
+    /// Receives the form of a request, and counts and reports the outcome. Not every server provides a connection. The
+    /// key of the record defaults to the one in the request.
     func receive(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, observer: (any FormObserver)?,
         under key: UploadKey? = nil, logger: Logger
@@ -160,9 +156,7 @@ package struct Reception<Store: UploadStore>: Sendable {
     /// The maximum size of a small record, in bytes. Several thousand small records fit in memory.
     private static var smallBytes: Int { 4 << 10 }
 
-    /// The stored bytes of a record.
-    ///
-    /// - Parameter hold: Reserves the open file.
+    /// The stored bytes of a record. `hold` reserves the open file.
     func body(
         ofRecord id: UploadID, _ hold: ShareAccount.Hold, _ priority: FormResponse.Priority, logger: Logger
     ) async throws -> FormResponse.Body {

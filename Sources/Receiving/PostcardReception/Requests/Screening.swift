@@ -25,11 +25,8 @@ package struct Screening: Sendable {
         self.init(timeLimit: options.screeningTimeout, shares, screen: screen)
     }
 
-    /// Screens files one after the other.
-    ///
-    /// - Parameter peer: The client that sent the files; `nil` if the client is unknown.
-    /// - Returns: The index of the first refused file, and the reason; `nil` if all files are accepted.
-    /// - Throws: ``UploadProblem`` if a file has no verdict.
+    /// Screens files of a client, if it is known, one after the other. Returns the index of the first refused file, and
+    /// the reason; `nil` if all files are accepted. Throws ``UploadProblem`` if a file has no verdict.
     package func refusal(
         of files: [FinishedFile], from peer: PeerAddress?, logger: Logger
     ) async throws(UploadProblem) -> (index: Int, reason: String)? {
@@ -48,11 +45,9 @@ package struct Screening: Sendable {
         return nil
     }
 
-    /// Waits until the file may be screened, and screens it.
-    ///
-    /// - Parameter peer: The client that sent the file.
-    /// - Throws: ``UploadProblem`` if the screening cannot begin within the time limit, ``ScreeningTimeout`` if it does
-    ///   not end within the limit, and the errors of the screening.
+    /// Waits until the file may be screened, and screens it. Throws ``UploadProblem`` if the screening cannot begin
+    /// within the time limit, ``ScreeningTimeout`` if it does not end within the limit, and the errors of the
+    /// screening.
     func screen(_ file: FinishedFile, for peer: PeerAddress?) async throws -> ScreeningVerdict {
         let turn = Turn()
         return try await within(timeLimit, or: overdue(turn)) { try await screen(file, for: peer, in: turn) }

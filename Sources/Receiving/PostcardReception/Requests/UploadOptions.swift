@@ -150,9 +150,8 @@ public enum ContentTypePolicy: String, Sendable, Hashable, CaseIterable {
 }
 
 extension ShareLimits {
-    /// - Parameters:
-    ///   - options: The limits of the upload routes.
-    ///   - connections: The maximum number of connections. Defaults to the number that the process may have open.
+    /// Makes the limits of upload routes with these options. The number of connections defaults to the maximum of the
+    /// process.
     package init(_ options: UploadOptions, connections: Int = OpenFiles.maximumConnections) {
         self.init(clientShare: options.clientShare)
         // Each upload and each response has one file open.

@@ -33,9 +33,7 @@ struct AppendRequest {
         return "To resume the form, send ?0 or ?1 in \(name)."
     }
 
-    /// Reads a request that creates an upload.
-    ///
-    /// - Returns: `nil` if the upload cannot be resumed.
+    /// Reads a request that creates an upload. Returns `nil` if the upload cannot be resumed.
     init?(creatingBy request: IncomingRequest) throws(UploadProblem) {
         let fields = request.headers
         guard let version = ResumptionVersion(of: fields) else {
@@ -54,9 +52,7 @@ struct AppendRequest {
         uploadLength = fields.uploadLength
     }
 
-    /// Reads a request that appends to an upload.
-    ///
-    /// - Parameter version: The version of the draft that the request follows.
+    /// Reads a request that appends to an upload. `version` is the version of the draft that the request follows.
     init(appendingBy request: IncomingRequest, in version: ResumptionVersion) throws(UploadProblem) {
         let fields = request.headers
         if version.has(.partialUploadType) {
@@ -78,11 +74,7 @@ struct AppendRequest {
         uploadLength = fields.uploadLength
     }
 
-    /// The length of the upload, if this or an earlier request declares it.
-    ///
-    /// - Parameters:
-    ///   - known: The length that an earlier request declared.
-    ///   - maximum: The maximum number of bytes of an upload.
+    /// The length of the upload, at most `maximum`, if this or an earlier request declares it.
     func length(known: Int64?, maximum: Int64) throws(UploadProblem) -> Int64? {
         var lengths = Set([known, uploadLength].compactMap(\.self))
         let end = contentLength.map { content in
@@ -114,12 +106,7 @@ struct InterimReports {
     /// The number of reports that may still be sent. Some proxies end a request after about five interim responses.
     private var reportsLeft = 3
 
-    /// - Parameters:
-    ///   - location: The address of the upload; `nil` for an append, whose client knows the address.
-    ///   - limits: The limits of the upload.
-    ///   - append: The header fields of the request.
-    ///   - connection: The connection of the request.
-    ///   - options: The kinds of interim responses and their times.
+    /// The location is `nil` for an append, whose client knows the address of the upload.
     init(
         to location: String?, _ limits: UploadLimits, _ append: AppendRequest, on connection: (any RequestConnection)?,
         _ options: UnfinishedUploadOptions
@@ -135,9 +122,8 @@ struct InterimReports {
         interval = options.progressInterval
     }
 
-    /// Sends the address of the upload if the request is still incomplete after a while.
-    ///
-    /// - Returns: A closure that cancels the response, to be called when the request is complete.
+    /// Sends the address of the upload if the request is still incomplete after a while. Returns a closure that cancels
+    /// the response, to be called when the request is complete.
     func announce() async throws -> (@Sendable () -> Void)? {
         guard let connection, let location else { return nil }
         var head = head

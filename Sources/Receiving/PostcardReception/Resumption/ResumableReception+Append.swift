@@ -12,9 +12,7 @@ extension ResumableReception {
         case ofMaximum
     }
 
-    /// Appends the bytes of a request. If the upload is then complete, commits the form.
-    ///
-    /// - Parameter isWhole: Whether the request also created the upload.
+    /// Appends the bytes of a request, which created the upload if `isWhole`. If it is then complete, commits the form.
     func receive(
         _ append: AppendRequest, _ request: IncomingRequest, on connection: (any RequestConnection)?,
         into upload: Uploads.Unfinished, _ holder: UploadLock.Holder, isWhole: Bool, _ logger: Logger
@@ -144,9 +142,8 @@ extension ResumableReception {
             }
         }
 
-        /// Makes the bytes durable, or removes them again if their digest is wrong.
-        ///
-        /// - Parameter interruption: The error that ended the body early; `nil` if the body is complete.
+        /// Makes the bytes durable, or removes them again if their digest is wrong. The body is complete unless an
+        /// error interrupted it.
         mutating func end(after interruption: (any Error)?, _ holder: UploadLock.Holder) async throws {
             let count = offset - append.offset
             let isEnded = holder.isEnded || Task.isCancelled
@@ -254,11 +251,7 @@ private struct StoredFileBody: AsyncSequence, Sendable {
 
     struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let file: any StoredFile
-        private var offset: Int64 = 0
-
-        fileprivate init(file: any StoredFile) {
-            self.file = file
-        }
+        fileprivate var offset: Int64 = 0
 
         mutating func next() async throws -> ByteBuffer? {
             let piece = try await file.read(at: offset, count: 256 << 10)

@@ -36,9 +36,8 @@ extension ResumableReception {
         }
     }
 
-    /// Adds the JSON members and header fields that the draft requires to refusals.
-    ///
-    /// - Parameter isOfForm: Whether the refusals concern the form, and not the request (§4.4.2). Defaults to `false`.
+    /// Adds the JSON members and header fields that the draft requires to refusals, which differ if they concern the
+    /// form, and not the request (§4.4.2).
     func naming<Value>(
         _ version: ResumptionVersion, isOfForm: Bool = false, _ logger: Logger, _ body: () async throws -> Value
     ) async throws -> Value {

@@ -24,7 +24,6 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         return resumption
     }
 
-    /// The outcome of a request.
     enum Outcome {
         case response(FormResponse)
         /// The form was refused, and the refusal must not be counted again. A final refusal ends the upload.

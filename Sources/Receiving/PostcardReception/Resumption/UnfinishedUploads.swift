@@ -43,9 +43,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
             }
         }
 
-        /// Forgets uploads that are finished or discarded.
-        ///
-        /// - Returns: The forgotten uploads. Releasing them releases their reservations.
+        /// Forgets uploads that are finished or discarded, and returns them: releasing them releases their
+        /// reservations.
         mutating func removeEnded(now: Date) -> [Entry] {
             let ended = entries.values.filter { entry in
                 if case .unfinished = entry.upload.progress { entry.upload.expires <= now } else { true }
@@ -74,9 +73,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         return try await store.unfinishedUpload(id)
     }
 
-    /// Creates an upload.
-    ///
-    /// - Throws: ``UploadProblem`` if a limit is reached, and the errors of the store.
+    /// Creates an upload. Throws ``UploadProblem`` if a limit is reached, and the errors of the store.
     func create(_ id: ResumptionID, of form: UnfinishedForm, for peer: PeerAddress?) async throws -> Store.Unfinished {
         try await load()
         let place = try await withRoom(for: peer) { () throws(UploadProblem) in
@@ -97,9 +94,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         return upload
     }
 
-    /// Counts the announced length of an upload in its client's share, before its bytes arrive.
-    ///
-    /// - Throws: ``UploadProblem`` if the bytes exceed a limit.
+    /// Counts the announced length of an upload in its client's share, before its bytes arrive. Throws
+    /// ``UploadProblem`` if they exceed a limit.
     func announce(_ length: Int64, of upload: Store.Unfinished) async throws {
         guard let entry = table.withLock({ $0.entries[upload.id] }), length > entry.held else { return }
         try await withRoom(for: entry.peer, isOwn: true) { () throws(UploadProblem) in
@@ -108,9 +104,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         table.withLock { $0.entries[upload.id]?.announced = length }
     }
 
-    /// Reserves the bytes of an upload up to an offset.
-    ///
-    /// - Throws: ``UploadProblem`` if the bytes exceed a limit.
+    /// Reserves the bytes of an upload up to an offset. Throws ``UploadProblem`` if the bytes exceed a limit.
     func grow(_ upload: Store.Unfinished, to end: Int64) async throws {
         guard let entry = table.withLock({ $0.entries[upload.id] }), end > entry.held else { return }
         try await withRoom(for: entry.peer, isOwn: true) { () throws(UploadProblem) in
@@ -207,9 +201,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         }
     }
 
-    /// Forgets uploads that another process has finished or discarded.
-    ///
-    /// - Returns: Whether any uploads were forgotten.
+    /// Forgets uploads that another process has finished or discarded. Returns whether any uploads were forgotten.
     private func forgetEndedElsewhere() async -> Bool {
         let now = ContinuousClock.now
         let uploads = table.withLock { table -> [Store.Unfinished] in
@@ -257,9 +249,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         }?.upload
     }
 
-    /// Discards an upload.
-    ///
-    /// - Returns: Whether to try again. If a request now uses the upload, another upload may be discarded instead.
+    /// Discards an upload, and returns whether to try again. If a request now uses it, another upload may be discarded
+    /// instead.
     private func giveWay(_ upload: Store.Unfinished) async -> Bool {
         do {
             _ = try await upload.lock.withLockIfIdle {

@@ -31,11 +31,8 @@ package final class ShareAccount: Sendable {
     /// The minimum time that a client keeps its items when new clients find a resource used up.
     private let patience: Duration
 
-    /// - Parameters:
-    ///   - limits: The limit of each resource.
-    ///   - meter: Counts the refusals. Defaults to none.
-    ///   - logger: Logs refusals, one line a minute for each code. Defaults to none.
-    ///   - patience: The minimum time that a client keeps its items while new clients get none. Defaults to 10 seconds.
+    /// The meter counts refusals, and the logger logs one a minute for each code. `patience` is the minimum time that a
+    /// client keeps its items while new clients get none.
     package init(
         _ limits: ShareLimits, meter: UploadMeter? = nil, logger: Logger? = nil, patience: Duration = .seconds(10)
     ) {
@@ -62,16 +59,13 @@ package final class ShareAccount: Sendable {
 
         deinit { account.giveBack(number, of: resource) }
 
-        /// Reserves more of the resource for the same item.
-        ///
-        /// - Throws: ``UploadProblem`` if the amount exceeds a limit. Then nothing is reserved.
+        /// Reserves more of the resource for the same item. Throws ``UploadProblem`` if the amount exceeds a limit, and
+        /// then reserves nothing.
         package func grow(by amount: Int) throws(UploadProblem) {
             try use { pool throws(Pool.Refusal) in try pool.grow(number, by: amount) }
         }
 
-        /// Checks whether the item could reserve more of the resource.
-        ///
-        /// - Throws: ``UploadProblem`` if the amount exceeds a limit.
+        /// Throws ``UploadProblem`` if the item could not reserve more of the resource.
         func check(_ amount: Int) throws(UploadProblem) {
             try use { pool throws(Pool.Refusal) in try pool.checkGrowth(number, by: amount) }
         }
@@ -87,13 +81,8 @@ package final class ShareAccount: Sendable {
 
     // MARK: - Reserving
 
-    /// Reserves an amount of a resource.
-    ///
-    /// - Parameters:
-    ///   - amount: The amount to reserve.
-    ///   - peer: The client that uses the resource.
-    ///   - channel: The channel to close if this client must make room for a new one.
-    /// - Throws: ``UploadProblem``: 429 if the address has used up its share, or 503 if the resource is used up.
+    /// Reserves an amount of a resource. The channel is closed if its client must make room for a new one. Throws
+    /// ``UploadProblem``: 429 if the address has used up its share, or 503 if the resource is used up.
     package func take(
         _ amount: Int = 1, of resource: SharedResource, for peer: PeerAddress?, on channel: (any Channel)? = nil
     ) throws(UploadProblem) -> Hold {
@@ -107,9 +96,7 @@ package final class ShareAccount: Sendable {
         }
     }
 
-    /// Checks whether an amount of a resource could be reserved.
-    ///
-    /// - Throws: ``UploadProblem`` if the amount exceeds a limit.
+    /// Throws ``UploadProblem`` if an amount of a resource could not be reserved.
     func check(_ amount: Int = 1, of resource: SharedResource, for peer: PeerAddress?) throws(UploadProblem) {
         do throws(Pool.Refusal) {
             try state.withLock { state throws(Pool.Refusal) in
@@ -143,13 +130,8 @@ package final class ShareAccount: Sendable {
 
     // MARK: - Waiting
 
-    /// Waits for an amount of a resource and reserves it. Addresses are served in turn, and the requests of each
-    /// address in order.
-    ///
-    /// - Parameters:
-    ///   - amounts: The minimum and maximum useful amount.
-    ///   - channel: A connection whose end also ends the wait.
-    /// - Throws: `CancellationError` if the task is cancelled, or the connection ends.
+    /// Waits for a useful amount of a resource, and reserves it. Addresses are served in turn, and the requests of each
+    /// address in order. Throws `CancellationError` if the task is cancelled, or the connection ends.
     package func wait(
         for amounts: ClosedRange<Int>, of resource: SharedResource, for peer: PeerAddress?,
         on channel: (any Channel)? = nil
@@ -282,11 +264,6 @@ package final class ShareAccount: Sendable {
     func waitingCount(for resource: SharedResource) -> Int {
         state.withLock { $0.pools[resource.rawValue].waitingCount }
     }
-
-    /// The address that uses most of a resource.
-    func largestHolder(of resource: SharedResource) -> PeerAddress? {
-        state.withLock { $0.pools[resource.rawValue].largestHolder }
-    }
 }
 
 /// Limits the log lines about a repeated event: the first event is logged at once, later ones at most once a minute.
@@ -298,9 +275,8 @@ package struct RepeatedLine: Sendable {
 
     package init() {}
 
-    /// Counts an event.
-    ///
-    /// - Returns: The number of events since the last log line, if a line must be written now; `nil` otherwise.
+    /// Counts an event. Returns the number of events since the last log line if a line must be written now, and
+    /// otherwise `nil`.
     package mutating func count(at now: ContinuousClock.Instant) -> Int? {
         unwritten += 1
         if let written, written.duration(to: now) < Self.interval { return nil }

@@ -23,9 +23,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         case ofAll
     }
 
-    /// An amount that an address was granted.
     struct Grant: Hashable {
-        /// The number that identifies the item.
         let number: Int
         let amount: Int
     }
@@ -82,11 +80,8 @@ struct SharePool<Owner: Sendable>: Sendable {
     /// An item of variable size gets the amount that its address may still reserve, divided by this number.
     private static var pieces: Int { 8 }
 
-    /// - Parameters:
-    ///   - total: The amount that all addresses may use together.
-    ///   - share: The share of the free amount that one address may use, from 0 to 1. 1 means that addresses have no
-    ///     limit, and that nothing is reserved for new clients.
-    ///   - unit: The smallest useful amount.
+    /// Makes a pool in which an address may use a share of the free amount, from 0 to 1. 1 means that addresses have no
+    /// limit, and that nothing is reserved for new clients. `unit` is the smallest useful amount.
     init(total: Int, share: Double, unit: Int = 1) {
         self.total = max(total, 1)
         self.share = share
@@ -97,10 +92,8 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - Reserving
 
-    /// Reserves an amount for a new item.
-    ///
-    /// - Parameter amounts: The minimum and maximum that the item needs. An item of variable size gets an eighth of the
-    ///   amount that its address may still reserve, so that some is left for its next items.
+    /// Reserves an amount for a new item. An item of variable size gets an eighth of the amount that its address may
+    /// still reserve, so that some is left for its next items.
     mutating func take(
         _ amounts: ClosedRange<Int>, for peer: PeerAddress?, by owner: Owner, at now: Instant
     ) throws(Refusal) -> Grant {
@@ -152,9 +145,8 @@ struct SharePool<Owner: Sendable>: Sendable {
         if holders.values[holder].isIdle { holders.remove(at: holder) }
     }
 
-    /// Decides how much of a requested amount an address gets.
-    ///
-    /// - Parameter holder: The index of the address, looked up once per request; `nil` if the address uses nothing.
+    /// Decides how much of a requested amount an address gets. Its index is looked up once per request; `nil` if it
+    /// uses nothing.
     private func grant(
         _ amounts: ClosedRange<Int>, to peer: PeerAddress?, at holder: Holders.Index?, isNewItem: Bool
     ) throws(Refusal) -> Int {
@@ -200,9 +192,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         return lastNumber
     }
 
-    /// Adds a request to the queue of its address.
-    ///
-    /// - Parameter number: The number of the item that the request waits for.
+    /// Adds a request to the queue of its address. `number` is the number of the item that the request waits for.
     mutating func wait(_ number: Int, for amounts: ClosedRange<Int>, peer: PeerAddress?, owner: Owner) {
         waiters[number] = Waiter(peer: peer, amounts: amounts, owner: owner)
         var holder = holders[peer] ?? Holder()
@@ -295,10 +285,6 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     func held(by peer: PeerAddress?) -> Int { holders[peer]?.held ?? 0 }
 
-    /// The address that uses most.
-    var largestHolder: PeerAddress? { holders.max { $0.value.held < $1.value.held }?.key }
-
-    /// The number of waiting requests.
     var waitingCount: Int { waiters.count }
 
     /// Whether nothing is reserved and no request waits.

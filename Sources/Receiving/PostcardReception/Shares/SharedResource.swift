@@ -25,12 +25,9 @@ package enum SharedResource: Int, CaseIterable, Sendable {
     case responseBytes
     /// Listeners of live events.
     case listeners
-    /// Files that are being screened.
     case screenings
-    /// Thumbnails that are being made.
     case thumbnails
 
-    /// The name of the resource in metrics.
     package var metricName: String {
         switch self {
         case .connections: "connections"
@@ -70,9 +67,7 @@ package struct ShareLimits: Sendable {
     /// The share of the free amount that one address may use, from 0 to 1.
     package var clientShare: Double
 
-    /// Makes totals without limits.
-    ///
-    /// - Parameter clientShare: The share of the free amount that one address may use, from 0 to 1.
+    /// Makes totals without limits. One address may use a share of the free amount, from 0 to 1.
     package init(clientShare: Double) {
         self.clientShare = clientShare
         totals = Array(repeating: .max, count: SharedResource.allCases.count)
@@ -95,7 +90,6 @@ package struct ShareLimits: Sendable {
 extension SharedResource {
     private struct Refusal {
         let code: String
-        /// The name of the limit.
         let limit: String
         /// The name of the resource in a sentence, after a number.
         let noun: String
@@ -162,34 +156,26 @@ extension SharedResource {
     }
 
     /// Makes the refusal of a request when the resource is used up.
-    ///
-    /// - Parameter total: The total amount of the resource.
     func usedUp(total: Int) -> UploadProblem {
         let refusal = refusal
-        var problem = UploadProblem(
+        return UploadProblem(
             status: .serviceUnavailable, code: UploadProblem.Code(rawValue: refusal.code),
             message: "All clients together may have \(total) \(refusal.noun), and there is no room for more.",
-            advice: "Send the request again in a moment.")
-        problem.limit = UploadProblem.Limit(name: refusal.limit, value: Int64(total))
-        problem.retryAfterSeconds = refusal.retryAfterSeconds
-        problem.isOfShare = true
-        return problem
+            advice: "Send the request again in a moment.",
+            limit: UploadProblem.Limit(name: refusal.limit, value: Int64(total)),
+            retryAfterSeconds: refusal.retryAfterSeconds, isOfShare: true)
     }
 
     /// Makes the refusal of a request whose address has used up its share.
-    ///
-    /// - Parameter limit: The maximum amount that the address may use now.
     func shareUsedUp(limit: Int) -> UploadProblem {
         let refusal = refusal
-        var problem = UploadProblem(
+        return UploadProblem(
             status: .tooManyRequests, code: UploadProblem.Code(rawValue: refusal.code + "-of-client"),
             message: "Your address may have \(limit) \(refusal.noun) now, and there is no room for more.",
             advice: (refusal.advice.map { $0 + " " } ?? "")
-                + "Behind a proxy, start the receiver with --trust-proxy and the proxy's address.")
-        problem.limit = UploadProblem.Limit(name: refusal.limit + "OfClient", value: Int64(limit))
-        problem.retryAfterSeconds = refusal.retryAfterSeconds
-        problem.isOfShare = true
-        return problem
+                + "Behind a proxy, start the receiver with --trust-proxy and the proxy's address.",
+            limit: UploadProblem.Limit(name: refusal.limit + "OfClient", value: Int64(limit)),
+            retryAfterSeconds: refusal.retryAfterSeconds, isOfShare: true)
     }
 }
 
@@ -228,11 +214,8 @@ package enum OpenFiles {
     /// The maximum number of connections. Each needs two descriptors, one of them for a file, besides the ``reserve``.
     package static var maximumConnections: Int { max((maximum - reserve) / 2, 8) }
 
-    /// The number of connections that the receiver may have.
-    ///
-    /// - Parameter connections: The desired number of connections.
-    /// - Returns: The desired number, or fewer: some descriptors must be left for the receiver itself and for requests,
-    ///   because libdispatch may end a process without free descriptors.
+    /// The number of connections that the receiver may have: the desired number, or fewer. Some descriptors must be
+    /// left for the receiver itself and for requests, because libdispatch may end a process without free descriptors.
     package static func allowed(_ connections: Int) -> Int { allowed(connections, of: maximum) }
 
     /// - Parameter maximum: The number of files and connections that the process may have open.

@@ -38,12 +38,9 @@ package final class StoreLimit: Sendable {
     private let onArrival: @Sendable () -> Void
     private let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - maximumBytes: The limit of the store's total size, in bytes.
-    ///   - blockBytes: See `MaintainedUploadStore.blockBytes`.
-    ///   - shares: Limits the excess of each client. The total of ``SharedResource/excessBytes`` is ``tenth(of:)``.
-    ///   - patience: How long a received form may wait until older uploads are removed. Defaults to 5 seconds.
-    ///   - onArrival: Called after each new record.
+    /// Each client's excess is limited by its share of ``SharedResource/excessBytes``, whose total is ``tenth(of:)``.
+    /// `patience` is how long a received form may wait until older uploads are removed. `onArrival` is called after
+    /// each new record.
     package init(
         of maximumBytes: Int64, blockBytes: Int64, shares: ShareAccount, patience: Duration = .seconds(5),
         onArrival: @escaping @Sendable () -> Void
@@ -69,18 +66,15 @@ package final class StoreLimit: Sendable {
         return isOver ? .max : bytes
     }
 
-    /// Checks whether a form could become a record now.
-    ///
-    /// - Parameter formBytes: The announced length of the form.
-    /// - Throws: ``UploadProblem`` if the store exceeds its limit too far.
+    /// Checks whether a form of an announced length could become a record now. Throws ``UploadProblem`` if the store
+    /// exceeds its limit too far.
     func check(_ formBytes: Int64, of peer: PeerAddress?) throws(UploadProblem) {
         guard state.withLock({ isExceeded($0) }) else { return }
         try shares.check(Int(clamping: expectedBytes(formBytes, files: 1)), of: .excessBytes, for: peer)
     }
 
-    /// Counts a form that is about to become a record. Waits a moment if the store exceeds its limit too far.
-    ///
-    /// - Throws: ``UploadProblem`` if the store exceeds its limit too far even after the wait, or `CancellationError`.
+    /// Counts a form that is about to become a record, and waits a moment if the store exceeds its limit too far.
+    /// Throws ``UploadProblem`` if the store still exceeds it, or `CancellationError`.
     func place(for formBytes: Int64, files: Int, of peer: PeerAddress?) async throws -> Place {
         let bytes = expectedBytes(formBytes, files: files)
         if let place = placeNow(bytes, of: peer) { return place }
@@ -152,9 +146,7 @@ package final class StoreLimit: Sendable {
         }
     }
 
-    /// Updates the ledger.
-    ///
-    /// - Parameter enter: Adds new records to the ledger, and returns the bytes of all uploads and of the newest.
+    /// Updates the ledger. `enter` adds new records to it, and returns the bytes of all uploads and of the newest.
     package func update(_ enter: ([Arrival]) -> (all: Int128, newest: Int64)) {
         // These reservations are released outside the lock.
         var released: [ShareAccount.Hold] = []

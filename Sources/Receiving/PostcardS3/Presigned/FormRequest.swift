@@ -5,7 +5,6 @@ import PostcardFoundation
 struct FormRequest: Codable, Sendable {
     /// The client's name for the file.
     var filename: String?
-    /// The media type of the file.
     var contentType: String?
     /// The text fields of the record.
     var fields: [Field]?

@@ -1,7 +1,6 @@
 #if Server || CommandLine
 public import PostcardForm
 import PostcardFoundation
-import PostcardServer
 public import PostcardStore
 
 /// The rules for files that clients send directly to the bucket, and the path where clients get forms.

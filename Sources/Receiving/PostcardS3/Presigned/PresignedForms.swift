@@ -3,7 +3,6 @@ import HTTPTypes
 public import PostcardForm
 import PostcardFoundation
 import PostcardReception
-import PostcardServer
 public import PostcardStore
 
 /// Signs forms with which clients send files directly to a store's bucket, and makes records of these files.
@@ -147,7 +146,6 @@ public struct PresignedForms: Sendable {
         }
     }
 
-    /// A report of a stored object.
     private struct Report {
         let name: String
         /// The key of the record to make.
@@ -157,9 +155,8 @@ public struct PresignedForms: Sendable {
         let size: Int64?
     }
 
-    /// Returns the record of a file that was already reported.
-    ///
-    /// - Throws: `UploadProblem` if the report is about another file that was sent with the same form.
+    /// Returns the record of a file that was already reported. Throws `UploadProblem` if the report is about another
+    /// file that was sent with the same form.
     private func known(_ report: Report) async throws -> CommittedUpload? {
         guard case .taken(let entry) = try await storing({ try await store.keys.current(report.key.digest) }),
             let record = try await store.record(entry.id)
@@ -215,9 +212,7 @@ public struct PresignedForms: Sendable {
         }
     }
 
-    /// Screens a file.
-    ///
-    /// - Returns: The reason for a refusal; `nil` if the file is accepted.
+    /// Screens a file. Returns the reason for a refusal; `nil` if the file is accepted.
     private func refusal(of files: [FinishedFile]) async throws(UploadProblem) -> String? {
         do throws(UploadProblem) {
             return try await screening?.refusal(of: files, from: nil, logger: store.logger)?.reason

@@ -28,11 +28,8 @@ struct RequestSigner: Sendable {
     /// The SHA-256 of no bytes.
     static let emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-    /// Adds the fields that sign a request, `Authorization` last.
-    ///
-    /// - Parameters:
-    ///   - payloadHash: The SHA-256 of the body.
-    ///   - date: The time of the signature. Stores accept the request for 15 minutes after this time.
+    /// Adds the fields that sign a request, `Authorization` last. The payload's hash is SHA-256. Stores accept the
+    /// request for 15 minutes after the date.
     func sign(_ request: inout SignableRequest, payloadHash: String, at date: Date) {
         request.headers.append(("x-amz-content-sha256", payloadHash))
         addAuthorization(to: &request, payloadHash: payloadHash, at: date)
@@ -52,9 +49,8 @@ struct RequestSigner: Sendable {
             ))
     }
 
-    /// Adds the parameters that sign the URL of a request, so that anyone can send it for a while.
-    ///
-    /// - Parameter lifetime: How long the URL is valid, in seconds; at most seven days.
+    /// Adds the parameters that sign the URL of a request, so that anyone can send it for a number of seconds; at most
+    /// seven days.
     func presign(_ request: inout SignableRequest, lifetime: Int, at date: Date) {
         let time = SigningTime(date)
         request.query += [
@@ -69,9 +65,7 @@ struct RequestSigner: Sendable {
     /// The time at which a signature expires: the given time, or the end of the credentials if that is earlier.
     func end(of time: Date) -> Date { min(time, credentials.expires ?? time) }
 
-    /// Signs a POST policy.
-    ///
-    /// - Parameter policy: The policy in Base64.
+    /// Signs a POST policy. `policy` is the policy in Base64.
     func signature(ofPolicy policy: String, at date: Date) -> String {
         Self.authenticate(policy, with: key(at: SigningTime(date))).hexadecimal
     }
@@ -125,7 +119,6 @@ struct SignableRequest: Sendable {
     /// The header fields, without `Host`. All of them are signed.
     var headers: [(name: String, value: String)] = []
 
-    /// The percent-encoded path.
     var encodedPath: String { Self.encode(path, keeping: UInt8(ascii: "/")) }
 
     /// The percent-encoded parameters, without the question mark.
@@ -133,22 +126,14 @@ struct SignableRequest: Sendable {
         query.map { "\(Self.encode($0.name))=\(Self.encode($0.value))" }.joined(separator: "&")
     }
 
-    /// Percent-encodes all characters except the unreserved ones (RFC 3986 §2.3).
-    ///
-    /// - Parameter kept: An additional character to keep. Defaults to `nil`.
+    /// Percent-encodes all characters except the unreserved ones (RFC 3986 §2.3), and one that is kept.
     static func encode(_ text: String, keeping kept: UInt8? = nil) -> String {
         var bytes: [UInt8] = []
         for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
+            if byte.isLetterOrDigit || "-._~".utf8.contains(byte) || byte == kept {
                 bytes.append(byte)
-            case kept:
-                bytes.append(byte)
-            default:
-                bytes.append(UInt8(ascii: "%"))
-                bytes.append(contentsOf: [byte].hexadecimal.uppercased().utf8)
+            } else {
+                bytes += "%\([byte].hexadecimal.uppercased())".utf8
             }
         }
         return String(decoding: bytes, as: UTF8.self)

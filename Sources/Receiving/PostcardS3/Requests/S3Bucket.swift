@@ -1,4 +1,5 @@
 package import PostcardFoundation
+import PostcardForm
 
 /// A bucket of an object store with the protocol of Amazon S3, and how to reach it.
 ///
@@ -38,10 +39,7 @@ public struct S3Bucket: Sendable {
         guard let name = parts.first, name.count >= 3 else {
             throw S3Error.unusableAddress(address, "It has no bucket.")
         }
-        let isAllowed = parts.joined().utf8.allSatisfy { byte in
-            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "!-_.*'()".utf8.contains(byte)
-        }
+        let isAllowed = parts.joined().utf8.allSatisfy { $0.isLetterOrDigit || "!-_.*'()".utf8.contains($0) }
         guard isAllowed, !parts.contains(where: { $0 == "." || $0 == ".." }) else {
             throw S3Error.unusableAddress(address, "Use letters, digits and !-_.*'() only.")
         }

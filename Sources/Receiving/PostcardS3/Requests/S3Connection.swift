@@ -6,12 +6,9 @@ package import NIOCore
 package import NIOHTTP1
 import PostcardForm
 import PostcardFoundation
-import PostcardStore
 import PostcardWire
-import Synchronization
 import Tracing
 
-/// A request to a bucket.
 package struct S3Request: Sendable {
     package var method: HTTPMethod
     /// The complete key; empty for a request to the bucket itself.
@@ -41,7 +38,6 @@ package struct S3Request: Sendable {
     }
 }
 
-/// A successful response of a bucket.
 package struct S3Response: Sendable {
     package let status: HTTPResponse.Status
     package let headers: HTTPHeaders
@@ -122,9 +118,8 @@ final class S3Connection: Sendable {
 
     // MARK: - Requests
 
-    /// Sends a request until it succeeds, is refused for good, or its time is over.
-    ///
-    /// - Throws: ``S3Error``. If the error is transient, the store may have carried out the request.
+    /// Sends a request until it succeeds, is refused for good, or its time is over. If the ``S3Error`` is transient,
+    /// the store may have carried out the request.
     @concurrent
     func response(to request: S3Request) async throws -> S3Response {
         var request = request
@@ -136,12 +131,8 @@ final class S3Connection: Sendable {
         var failures = 0
         var newCredentials: S3Credentials?
         while true {
-            let used: S3Credentials
-            if let newCredentials {
-                used = newCredentials
-            } else {
-                used = try await credentials.value(now: bucket.clock())
-            }
+            let now = bucket.clock()
+            let used = if let newCredentials { newCredentials } else { try await credentials.value(now: now) }
             do {
                 let left = request.limit.map { max($0 - start.duration(to: surroundings.now()), .milliseconds(1)) }
                 return try await attempt(

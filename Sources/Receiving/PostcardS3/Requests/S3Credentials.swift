@@ -84,8 +84,7 @@ actor CurrentCredentials {
     }
 
     /// Fetches credentials again after a refusal: credentials in a file have no expiry, but may have been replaced.
-    ///
-    /// - Returns: `nil` if there are no other credentials.
+    /// Returns `nil` if there are no other credentials.
     func value(insteadOf refused: S3Credentials) async -> S3Credentials? {
         if current == refused, (try? await fetchOnce()) == nil { return nil }
         return current == refused ? nil : current

@@ -86,17 +86,14 @@ extension S3Error {
         S3Error(.unexpectedResponse, message, status: status)
     }
 
-    /// Makes the error for an object whose content has changed.
     static func changed(_ address: String) -> S3Error {
         S3Error(.refused, "\(address) has changed.", storeCode: "PreconditionFailed", status: 412)
     }
 
-    /// Makes the error for an object that has disappeared.
     static func missing(_ address: String) -> S3Error {
         S3Error(.refused, "\(address) is gone.", storeCode: "NoSuchKey", status: 404)
     }
 
-    /// Makes the error for an error response of the store.
     static func refused(
         _ storeCode: String, _ message: String, status: HTTPResponse.Status, at address: String
     ) -> S3Error {

@@ -6,14 +6,12 @@ struct XMLNode: Sendable {
     var text = ""
     var children: [XMLNode] = []
 
-    /// The text of the first child with a name.
     func text(of name: String) -> String? { children.first { $0.name == name }?.text }
 
-    /// Parses the elements of a document and their text, without attributes.
+    /// Parses the elements of a document and their text, without attributes; `nil` if the bytes are not XML in UTF-8,
+    /// contain a document type, or have more than 64 levels.
     ///
     /// Foundation's parser would load libxml2 and ICU into every program that uses this module.
-    ///
-    /// - Returns: `nil` if the bytes are not XML in UTF-8, contain a document type, or have more than 64 levels.
     static func root(of bytes: some Sequence<UInt8>) -> XMLNode? {
         var reader = XMLReader(rest: Array(bytes)[...])
         while reader.root == nil {
@@ -83,7 +81,6 @@ private struct XMLReader {
         return true
     }
 
-    /// Skips a text if it comes next.
     @discardableResult
     private mutating func skip(_ text: String) -> Bool {
         guard rest.starts(with: text.utf8) else { return false }

@@ -71,9 +71,8 @@ final class MemoryBudget: Sendable {
         }
     }
 
-    /// Runs a closure with a block's worth of memory reserved. Waits until a block is free.
-    ///
-    /// - Throws: `CancellationError` if the task is cancelled while it waits, and the errors of the closure.
+    /// Runs a closure with a block's worth of memory reserved. Waits until a block is free, or throws
+    /// `CancellationError`.
     func withBlock<Value>(_ work: () async throws -> Value) async throws -> Value {
         let block = try await take {}
         block.isSending()
@@ -81,10 +80,8 @@ final class MemoryBudget: Sendable {
         return try await work()
     }
 
-    /// Waits for a free block.
-    ///
-    /// - Parameter reclaim: Called if other uploads wait, and this block is still not being sent after a while.
-    /// - Throws: `CancellationError` if the task is cancelled.
+    /// Waits for a free block. `reclaim` is called if other uploads wait, and this block is still not being sent after
+    /// a while. Throws `CancellationError` if the task is cancelled.
     func take(reclaim: @escaping @Sendable () -> Void) async throws -> Block {
         let id = state.withLock { state in
             state.lastID += 1
@@ -188,11 +185,7 @@ struct GatheredBytes: Sendable {
 
     var count: Int { few.readableBytes + (block?.count ?? 0) }
 
-    /// Adds as many of the bytes as fit.
-    ///
-    /// - Parameters:
-    ///   - maximum: The maximum number of gathered bytes.
-    ///   - free: The maximum number of gathered bytes without a block.
+    /// Adds as many of the bytes as fit into `maximum`, or into `free` without a block.
     mutating func add(_ bytes: inout ByteBuffer, upTo maximum: Int, free: Int) -> Addition {
         let count = min(maximum - self.count, bytes.readableBytes)
         guard count > 0 else { return .isFull }
@@ -215,9 +208,7 @@ struct GatheredBytes: Sendable {
     /// Notes that the bytes are being sent to the store.
     func isSending() { block?.isSending() }
 
-    /// Removes the bytes.
-    ///
-    /// - Returns: The bytes, and their block, which must be kept until the bytes are sent.
+    /// Removes the bytes. Returns the bytes, and their block, which must be kept until the bytes are sent.
     mutating func take() -> (bytes: ByteBuffer, block: MemoryBudget.Block?) {
         defer { self = GatheredBytes() }
         isSending()

@@ -90,10 +90,8 @@ struct ObjectReading {
     /// The number of bytes in each request.
     private static let blockBytes: Int64 = 4 << 20
 
-    /// Reads an object completely, for its digest and its first bytes.
-    ///
-    /// - Throws: ``S3Error`` with status 412 if the object's content has changed, and with status 404 if the object is
-    ///   missing or shorter than in its head.
+    /// Reads an object completely, for its digest and its first bytes. Throws ``S3Error`` with status 412 if the
+    /// object's content has changed, and with status 404 if it is missing or shorter than in its head.
     mutating func read(_ key: String, _ head: ObjectHead, from objects: ObjectStore) async throws {
         var position: Int64 = 0
         while position < head.size {

@@ -92,7 +92,6 @@ enum ObjectName {
 
     // MARK: - Texts
 
-    /// Returns a new random name.
     static func random(_ surroundings: Surroundings) -> String {
         var random = surroundings.generator
         return String(UploadID(milliseconds: 0, using: &random).randomText)

@@ -26,9 +26,8 @@ struct ObjectStore: Sendable {
 
     // MARK: - Writing
 
-    /// Creates an object unless the key is in use.
-    ///
-    /// - Parameter signed: The time of the signature, valid for 15 minutes. Defaults to the time of each try.
+    /// Creates an object unless the key is in use. The signature is valid for 15 minutes from `signed`, which defaults
+    /// to the time of each try.
     func create(
         _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], signed: Date? = nil
     ) async throws -> Creation {
@@ -43,9 +42,7 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// Writes an object, and replaces an existing object.
-    ///
-    /// - Parameter limit: The maximum time for the request. Defaults to the bucket's timeouts.
+    /// Writes an object, and replaces an existing object, within the bucket's timeouts or a limit.
     func put(
         _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], payloadHash: String? = nil,
         within limit: Duration? = nil
@@ -61,11 +58,7 @@ struct ObjectStore: Sendable {
         return S3Request(method: .PUT, key: prefix + key, headers: fields, body: body)
     }
 
-    /// Copies an object within the store.
-    ///
-    /// - Parameters:
-    ///   - etag: The ETag of the expected content. If the content has changed, the store responds with 412.
-    ///   - metadata: The metadata fields of the copy.
+    /// Copies an object within the store. If the content no longer has the ETag, the store responds with 412.
     func copy(_ source: String, to key: String, ifMatching etag: String?, metadata: [String: String]) async throws {
         var request = putting(key, ByteBuffer(), metadata)
         let path = SignableRequest.encode("\(bucket.name)/\(prefix)\(source)", keeping: UInt8(ascii: "/"))
@@ -115,11 +108,8 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// Reads an object; `nil` if it does not exist.
-    ///
-    /// - Parameters:
-    ///   - range: The range of bytes to read. Defaults to all bytes.
-    ///   - etag: The ETag of the expected content. The store refuses other content with 412. Defaults to any content.
+    /// Reads an object, or a range of it; `nil` if it does not exist. The store refuses content with another ETag with
+    /// 412.
     func get(
         _ key: String, range: Range<Int64>? = nil, ifMatching etag: String? = nil
     ) async throws -> (head: ObjectHead, body: ByteBuffer)? {
@@ -158,13 +148,8 @@ struct ObjectStore: Sendable {
             contentType: response.headers.first(name: "content-type"), metadata: metadata)
     }
 
-    /// Lists objects in the order of their keys.
-    ///
-    /// - Parameters:
-    ///   - prefix: The prefix of the keys.
-    ///   - last: The key after which the listing begins. The key need not exist.
-    ///   - limit: The maximum number of objects, at most 1000.
-    ///   - time: The maximum time for the request. Defaults to the bucket's timeouts.
+    /// Lists at most 1000 objects in the order of their keys, after a key that need not exist, within the bucket's
+    /// timeouts or a limit.
     func list(
         _ prefix: String, after last: String? = nil, limit: Int = 1000, within time: Duration? = nil
     ) async throws -> ObjectPage {
@@ -198,9 +183,7 @@ struct ObjectStore: Sendable {
         return ObjectPage(objects: objects, isTruncated: isTruncated, time: time)
     }
 
-    /// Lists all objects with a prefix, page by page.
-    ///
-    /// - Returns: The time at which the listing began, by the clock of the store.
+    /// Lists all objects with a prefix, page by page. Returns the time at which it began, by the clock of the store.
     @discardableResult
     func listAll(_ prefix: String, _ body: (ObjectPage) async throws -> Void) async throws -> Date {
         var last: String?
@@ -216,7 +199,6 @@ struct ObjectStore: Sendable {
 
     // MARK: - Parts
 
-    /// Begins a multipart upload of an object.
     func beginParts(_ key: String, metadata: [String: String] = [:]) async throws -> String {
         var request = putting(key, ByteBuffer(), metadata)
         request.method = .POST
@@ -228,9 +210,7 @@ struct ObjectStore: Sendable {
         return id
     }
 
-    /// Writes a part of a multipart upload.
-    ///
-    /// - Returns: The ETag of the part.
+    /// Writes a part of a multipart upload. Returns the ETag of the part.
     func putPart(_ number: Int, of key: String, _ upload: String, _ body: ByteBuffer) async throws -> String {
         let response = try await connection.response(
             to: S3Request(
@@ -295,16 +275,13 @@ struct ObjectStore: Sendable {
         return (parts, time)
     }
 
-    /// Signs a form for clients. The URL of the store for clients may differ from the URL for this process.
-    ///
-    /// - Returns: A form that expires not later than the credentials.
+    /// Signs a form for clients, which expires not later than the credentials. The URL of the store for clients may
+    /// differ from the URL for this process.
     func signedForm(_ policy: PostPolicy, at date: Date) async throws -> PresignedForm {
         try await connection.signedForm(policy, at: date)
     }
 
-    /// Signs a PUT for clients.
-    ///
-    /// - Returns: A form that expires not later than the credentials.
+    /// Signs a PUT for clients. Returns a form that expires not later than the credentials.
     func signedPut(
         _ key: String, headers: [(String, String)], lifetime: Int, at date: Date
     ) async throws -> PresignedForm {
@@ -340,7 +317,6 @@ extension String {
     var unquoted: String { filter { $0 != "\"" } }
 }
 
-/// An object in a listing.
 struct ListedObject: Sendable, Hashable {
     /// The key below the bucket's prefix.
     let key: String
@@ -352,7 +328,6 @@ struct ListedObject: Sendable, Hashable {
     static let sizes: ClosedRange<Int64> = 0...(1 << 50)
 }
 
-/// A page of a listing.
 struct ObjectPage: Sendable {
     var objects: [ListedObject]
     /// Whether the listing has more objects after this page.

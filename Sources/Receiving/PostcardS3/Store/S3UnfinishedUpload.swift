@@ -158,9 +158,7 @@ final class UnfinishedTable: Sendable {
 
     subscript(_ id: ResumptionID) -> S3UnfinishedUpload? { references.withLock { $0[id]?.upload } }
 
-    /// Adds an upload unless its identifier is in use.
-    ///
-    /// - Returns: The upload with the identifier.
+    /// Adds an upload unless its identifier is in use. Returns the upload with the identifier.
     func add(_ upload: S3UnfinishedUpload) -> S3UnfinishedUpload {
         references.withLock { references in
             if let known = references[upload.id]?.upload { return known }

@@ -153,16 +153,12 @@ private final class ChunkGathering: Sendable {
     /// Whether the bytes have been gathered for longer than the maximum time.
     var isLate: Bool { state.withLock { $0.lastSent.duration(to: surroundings.now()) > Self.maximumDelay } }
 
-    /// Adds as many of the bytes as fit.
-    ///
-    /// - Parameter free: The maximum number of gathered bytes without a block.
+    /// Adds as many of the bytes as fit. `free` is the maximum number of gathered bytes without a block.
     func add(_ bytes: inout ByteBuffer, free: Int) -> GatheredBytes.Addition {
         state.withLock { $0.gathered.add(&bytes, upTo: chunkBytes, free: free) }
     }
 
-    /// Adds all of the bytes if they fit without a block.
-    ///
-    /// - Returns: Whether the bytes were added.
+    /// Adds all of the bytes if they fit without a block. Returns whether the bytes were added.
     func addSmall(_ bytes: ByteBuffer, free: Int) -> Bool {
         state.withLock { state in
             guard state.gathered.count + bytes.readableBytes <= free else { return false }
@@ -181,9 +177,7 @@ private final class ChunkGathering: Sendable {
         state.withLock { $0.gathered.hold(block) }
     }
 
-    /// Advances the start past bytes that are stored in a separate object.
-    ///
-    /// - Returns: The new start.
+    /// Advances the start past bytes that are stored in a separate object. Returns the new start.
     func skip(_ count: Int64) -> Int64 {
         state.withLock { state in
             state.start += count

@@ -102,9 +102,10 @@ extension S3UploadStore {
             try await sweepParts(ObjectName.files, times)
             try await sweepUnfinished(times)
             try await sweepParts(ObjectName.unfinished, times)
-            try await sweepArriving(times)
+            // These files from clients never became records.
+            try await sweep(ObjectName.arriving, olderThan: times.arriving)
             try await listCommitted(times)
-            try await sweepProbes(times)
+            try await sweep(ObjectName.probes, olderThan: times.openFiles)
         }
     }
 
@@ -145,9 +146,7 @@ extension S3UploadStore {
         try await removeOld()
     }
 
-    /// Finishes interrupted deletions.
-    ///
-    /// - Returns: The uploads of all records.
+    /// Finishes interrupted deletions. Returns the uploads of all records.
     private func sweepRecords(_ times: SweepTimes) async throws -> NamedUploads {
         var named = NamedUploads()
         try await objects.listAll(ObjectName.records) { page in
@@ -191,7 +190,6 @@ extension S3UploadStore {
         }
     }
 
-    /// What a listing shows about an unfinished upload.
     private struct UnfinishedSummary {
         private(set) var parts: Set<Substring> = []
         private(set) var newest = Date.distantPast
@@ -244,18 +242,9 @@ extension S3UploadStore {
         }
     }
 
-    /// Removes files from clients that never became records.
-    private func sweepArriving(_ times: SweepTimes) async throws {
-        try await objects.listAll(ObjectName.arriving) { page in
-            for object in page.objects where page.time.timeIntervalSince(object.modified) > times.arriving {
-                try await objects.delete(object.key)
-            }
-        }
-    }
-
-    private func sweepProbes(_ times: SweepTimes) async throws {
-        try await objects.listAll(ObjectName.probes) { page in
-            for object in page.objects where page.time.timeIntervalSince(object.modified) > times.openFiles {
+    private func sweep(_ prefix: String, olderThan age: TimeInterval) async throws {
+        try await objects.listAll(prefix) { page in
+            for object in page.objects where page.time.timeIntervalSince(object.modified) > age {
                 try await objects.delete(object.key)
             }
         }

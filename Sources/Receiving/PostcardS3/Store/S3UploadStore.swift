@@ -6,7 +6,6 @@ public import Logging
 import NIOCore
 import PostcardFoundation
 public import PostcardStore
-import Synchronization
 
 /// Keeps uploads in a bucket of an object store, which any number of receivers can share.
 ///

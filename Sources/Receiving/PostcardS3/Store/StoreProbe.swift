@@ -1,7 +1,6 @@
 import Logging
 import NIOCore
 import PostcardFoundation
-import PostcardStore
 
 /// Checks at the start that an object store supports what uploads need.
 struct StoreProbe: Sendable {

@@ -50,7 +50,6 @@ struct KeyEntry: Sendable {
 struct StoredKeys: Sendable {
     let objects: ObjectStore
 
-    /// The current state of an idempotency key.
     enum Current: Sendable {
         /// The idempotency key has no record. The next record must be stored in this generation.
         case free(generation: Int)
@@ -104,19 +103,16 @@ struct StoredKeys: Sendable {
         }
     }
 
-    /// Creates the object that lists a committed record and contains its JSON.
-    ///
-    /// - Parameter seen: The time to sign the request with, before the key's object was read. If the record is deleted
-    ///   meanwhile, the request cannot create it again: the empty object that replaces it outlasts the signature.
+    /// Creates the object that lists a committed record and contains its JSON. The request is signed with a time before
+    /// the key's object was read. If the record is deleted meanwhile, the request cannot create it again: the empty
+    /// object that replaces it outlasts the signature.
     func list(_ entry: KeyEntry, _ json: ByteBuffer, seen: Date) async throws {
         _ = try await objects.create(
             ObjectName.record(entry.id), json,
             metadata: ["key": entry.key, "generation": String(entry.generation)], signed: seen)
     }
 
-    /// Replaces a record with an empty object, and frees its idempotency key.
-    ///
-    /// - Returns: Whether the record existed.
+    /// Replaces a record with an empty object, and frees its idempotency key. Returns whether the record existed.
     func delete(_ id: UploadID) async throws -> Bool {
         let name = ObjectName.record(id)
         guard let head = try await objects.head(name), head.size > 0 else { return false }

@@ -121,13 +121,9 @@ struct UnfinishedObjects: Sendable {
     func pieces(of chunks: [Chunk]) async throws -> [ObjectFile.Piece] {
         var pieces: [ObjectFile.Piece] = []
         for chunk in chunks {
-            let key: String
-            let size: Int64
-            if chunk.size > 0 {
-                (key, size) = (ObjectName.chunk(at: chunk.offset, ofUnfinished: id), chunk.size)
-            } else {
-                (key, size) = try await held(chunk)
-            }
+            let (key, size) =
+                try await chunk.size > 0
+                ? (ObjectName.chunk(at: chunk.offset, ofUnfinished: id), chunk.size) : held(chunk)
             pieces.append(ObjectFile.Piece(key: key, offset: chunk.offset, size: size))
         }
         return pieces
@@ -142,12 +138,9 @@ struct UnfinishedObjects: Sendable {
         return (ObjectName.held(name, ofUnfinished: id), size)
     }
 
-    /// Stores bytes at an offset where no other request has stored any.
-    ///
-    /// - Parameters:
-    ///   - append: A random text that all chunks of a request share.
-    ///   - fields: The metadata of an empty chunk.
-    /// - Throws: `UploadStoreError` with the code `overtaken` if another request has stored bytes at the offset.
+    /// Stores bytes at an offset. `append` is a random text that all chunks of a request share. `fields` are the
+    /// metadata of an empty chunk. Throws `UploadStoreError` with the code `overtaken` if another request has stored
+    /// bytes at the offset.
     func createChunk(
         at offset: Int64, _ bytes: ByteBuffer, of append: String, fields: [String: String] = [:]
     ) async throws {
@@ -168,9 +161,8 @@ struct UnfinishedObjects: Sendable {
         return .finished(response)
     }
 
-    /// Stores the response, and removes the bytes of the upload.
-    ///
-    /// - Throws: An error if the response could not be stored. Bytes that could not be removed are left to the sweep.
+    /// Stores the response, or throws, and removes the bytes of the upload. Bytes that could not be removed are left to
+    /// the sweep.
     func finish(_ response: FinalResponse, _ logger: Logger) async throws {
         let json = try ByteBuffer(bytes: JSONEncoder().encode(response))
         // If a response exists, another receiver has finished the upload.

@@ -1,4 +1,5 @@
 import HTTPTypes
+import PostcardForm
 import PostcardFoundation
 import PostcardStore
 
@@ -115,7 +116,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
             index += 1
         }
         guard index < rest.endIndex else { return nil }
-        let end = rest[(index + 1)...].drop(while: isBlank)
+        let end = rest[(index + 1)...].drop(while: \.isBlank)
         guard end.isEmpty || end.first == UInt8(ascii: ";") else { return nil }
         rest = end.dropFirst()
         return value
@@ -123,7 +124,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
 
     /// Whether a name consists of letters, digits and hyphens. Proxies use no other characters in names of parameters.
     private static func isToken(_ name: Bytes) -> Bool {
-        !name.isEmpty && name.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") }
+        !name.isEmpty && name.allSatisfy { $0.isLetterOrDigit || $0 == .dash }
     }
 
     // MARK: - Nodes
@@ -152,28 +153,15 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
         let port = bytes.dropFirst()
         guard colon == UInt8(ascii: ":"), let first = port.first else { return false }
         if first == UInt8(ascii: "_") {
-            return port.allSatisfy { isLetterOrDigit($0) || "._-".utf8.contains($0) }
+            return port.allSatisfy { $0.isLetterOrDigit || "._-".utf8.contains($0) }
         }
-        return port.count <= 5 && port.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        return port.count <= 5 && port.allSatisfy(\.isDigit)
     }
 
     // MARK: - Bytes
 
     private static func trimmed(_ bytes: Bytes) -> Bytes {
-        let start = bytes.drop(while: isBlank)
-        return start[..<(start.lastIndex { !isBlank($0) }.map { $0 + 1 } ?? start.startIndex)]
-    }
-
-    private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
-    }
-
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: false
-        }
+        let start = bytes.drop(while: \.isBlank)
+        return start[..<(start.lastIndex { !$0.isBlank }.map { $0 + 1 } ?? start.startIndex)]
     }
 }

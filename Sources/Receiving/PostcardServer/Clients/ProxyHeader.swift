@@ -40,10 +40,8 @@ enum ProxyHeader: Hashable {
     /// The maximum length of a header, in bytes. Even headers with all registered additions (TLV) are shorter.
     static let maximumBytes = 4096
 
-    /// Removes the header from the first bytes of a connection.
-    ///
-    /// - Returns: `nil` if the header is incomplete.
-    /// - Throws: ``Refusal`` as soon as the bytes cannot become a valid header.
+    /// Removes the header from the first bytes of a connection; `nil` if the header is incomplete. Throws ``Refusal``
+    /// as soon as the bytes cannot become a valid header.
     static func read(from buffer: inout ByteBuffer) throws(Refusal) -> ProxyHeader? {
         let bytes = buffer.readableBytesView
         guard zip(bytes, signature).allSatisfy({ $0 == $1 }) else {

@@ -37,9 +37,7 @@ struct ProxyPath {
         return way ?? own
     }
 
-    /// The last address that a trusted proxy wrote.
-    ///
-    /// - Returns: `nil` if the nearest proxy wrote no address.
+    /// The last address that a trusted proxy wrote. Returns `nil` if the nearest proxy wrote no address.
     private func lastTrue(of addresses: ForwardedAddresses) -> IPAddress? {
         var known: IPAddress?
         for address in addresses.prefix(Self.maximumProxies) {
@@ -80,12 +78,7 @@ struct RequestClient: Hashable, Sendable {
     /// The address whose limits the request uses; `nil` if clients cannot be distinguished.
     let peer: PeerAddress?
 
-    /// Finds the client of a request.
-    ///
-    /// - Parameters:
-    ///   - fields: The header fields of the request, which only count if a trusted proxy sends them.
-    ///   - peer: The other end of the connection.
-    ///   - proxies: The trusted proxies.
+    /// Finds the client of a request, whose header fields only count if a trusted proxy sends them.
     init(of fields: HTTPFields = [:], from peer: ConnectionPeer, trusting proxies: [TrustedProxy] = []) {
         guard peer != .gone else {
             address = nil

@@ -42,9 +42,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
         if case .open(let client, _) = state { client } else { nil }
     }
 
-    /// The client in the PROXY header of a connection.
-    ///
-    /// - Parameter channel: The connection, or one of its streams.
+    /// The client in the PROXY header of a connection. `channel` is the connection, or one of its streams.
     static func client(of channel: any Channel) async -> IPAddress? {
         let parent = channel.parent
         let connection = parent?.parent == nil ? channel : parent ?? channel
@@ -154,12 +152,6 @@ struct ProxiedConnection<Base: ServerChildChannel>: ServerChildChannel {
     let options: ConnectionOptions
     let shares: ShareAccount?
     private let refusals = ProxyHeaderRefusals()
-
-    init(base: Base, options: ConnectionOptions, shares: ShareAccount?) {
-        self.base = base
-        self.options = options
-        self.shares = shares
-    }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
         guard options.usesProxyProtocol else { return base.setup(channel: channel, logger: logger) }

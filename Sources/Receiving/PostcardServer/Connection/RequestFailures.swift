@@ -17,7 +17,6 @@ package struct EarlyRefusal: Sendable {
     package typealias Observer = @Sendable (EarlyRefusal) -> Void
 }
 
-/// The error with which ``RequestGuard`` refuses a request.
 struct RequestRefusal: Error {
     let problem: UploadProblem
 }

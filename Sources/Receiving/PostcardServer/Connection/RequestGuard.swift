@@ -20,7 +20,6 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
         var isOld = false
     }
 
-    /// The requests without a response, in order.
     private var awaitingResponse = CircularBuffer<Asked>()
     /// The request whose response is being written.
     private var current = Asked()
@@ -132,10 +131,7 @@ private enum Upgrade {
 
     /// Whether all parsers treat this byte of the `Connection` field alike, so that they agree on the field's options.
     private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: [UInt8(ascii: "-"), UInt8(ascii: ","), UInt8(ascii: " ")].contains(byte)
-        }
+        byte.isLetterOrDigit || "-, ".utf8.contains(byte)
     }
 }
 
@@ -154,9 +150,8 @@ final class RequestDecoder: ByteToMessageDecoder {
     private let requestGuard: RequestGuard
     private var decoder = RequestDecoder.makeDecoder()
 
-    /// - Parameters:
-    ///   - replaced: The decoder that no longer receives bytes. Requests are passed to the handler after it.
-    ///   - requestGuard: The handler after the replaced decoder, which detects the end of a request for an upgrade.
+    /// Requests are passed to the handler after the replaced decoder, which no longer receives bytes. The guard after
+    /// it detects the end of a request for an upgrade.
     init(replacing replaced: ChannelHandlerContext, requestGuard: RequestGuard) {
         self.replaced = replaced
         self.requestGuard = requestGuard

@@ -21,9 +21,7 @@ struct ResponseProgress {
         pause = options.idleTimeout
     }
 
-    /// Records that a part of a response was written.
-    ///
-    /// - Parameter acknowledged: The number of acknowledged bytes of the connection.
+    /// Records that a part of a response was written, with the number of bytes that the client has acknowledged so far.
     mutating func partWritten(at now: NIODeadline, acknowledged: @autoclosure () -> UInt64?) {
         if unsentParts == 0 {
             stalledSince = now
@@ -39,13 +37,8 @@ struct ResponseProgress {
         stalledSince = now
     }
 
-    /// Checks whether the client reads.
-    ///
-    /// - Parameters:
-    ///   - acknowledged: The number of acknowledged bytes of the connection.
-    ///   - isStream: Whether the response is an HTTP/2 stream.
-    ///   - isClosing: Whether the connection closes after the response, which shortens the allowed pause.
-    /// - Returns: The time until the next check; `nil` if the client has paused for too long.
+    /// Checks whether the client reads. Returns the time until the next check; `nil` if the client has paused for too
+    /// long. The allowed pause is shorter if the connection closes after the response.
     mutating func check(
         at now: NIODeadline, acknowledged: UInt64?, isStream: Bool, isClosing: Bool
     ) -> Duration? {
@@ -74,7 +67,8 @@ struct ResponseStall {
     /// Whether the response is an HTTP/2 stream. The acknowledged bytes may then belong to other streams.
     let isStream: Bool
 
-    /// The remaining time for which the client may read nothing: zero or less if the client has paused for too long.
+    /// The remaining time for which the client may read nothing: zero or less if it has paused for too long. A client
+    /// with a single response on its connection may read nothing for `pause`.
     ///
     /// On a connection with a single response, acknowledged bytes are progress of that response. For a stream this is
     /// uncertain. Its next part may be queued behind the bytes that the client reads. Or the client may read other
@@ -83,8 +77,6 @@ struct ResponseStall {
     /// stream moving can thus keep each other stream for at most two minutes, with the default
     /// ``ConnectionOptions/idleTimeout``. The queue drains sooner, because the responses to one address usually have at
     /// most 1 MiB in the queue.
-    ///
-    /// - Parameter pause: How long a client with a single response on its connection may read nothing.
     func rest(of pause: Duration) -> Duration {
         let rest = pause - min(response, connection)
         return isStream ? min(rest, pause * 2 - response) : rest

@@ -178,11 +178,6 @@ struct FilePresentation {
 
     /// Whether a byte is an `attr-char` of RFC 8187 §3.2.1.
     private static func isAttributeCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: "!#$&+-.^_`|~".utf8.contains(byte)
-        }
+        byte.isLetterOrDigit || "!#$&+-.^_`|~".utf8.contains(byte)
     }
 }

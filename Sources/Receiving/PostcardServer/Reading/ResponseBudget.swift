@@ -21,11 +21,9 @@ package struct ResponseBudget: Sendable {
         leastPieceBytes = min(Self.minimumPieceBytes, max(shares.limits[.responseBytes] / 16, 1))
     }
 
-    /// Sends a part of a stored file.
-    ///
-    /// - Parameter connection: The connection of the response, whose client uses the memory.
-    /// - Throws: `CancellationError` if the task is cancelled, `ChannelError` if the client is disconnected, and
-    ///   `UploadStoreError` if the file has become shorter.
+    /// Sends a part of a stored file. Its memory counts for the client of the connection. Throws `CancellationError` if
+    /// the task is cancelled, `ChannelError` if the client is disconnected, and `UploadStoreError` if the file has
+    /// become shorter.
     @concurrent func send(
         _ content: some StoredFile, _ range: Range<Int64>, to writer: inout any ResponseBodyWriter,
         priority: FormResponse.Priority = .ordinary, on connection: UploadConnection?
@@ -47,9 +45,7 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// Waits for memory and reserves it for a piece.
-    ///
-    /// - Returns: The reservation, and the maximum size of the piece.
+    /// Waits for memory and reserves it for a piece. Returns the reservation, and the maximum size of the piece.
     private func take(
         upTo wanted: Int, _ priority: FormResponse.Priority, _ connection: UploadConnection?
     ) async throws -> (hold: ShareAccount.Hold?, count: Int) {
@@ -67,11 +63,8 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// Makes a response body of a stored file.
-    ///
-    /// - Parameters:
-    ///   - hold: A reservation, such as an open file, to give back when the body is sent or dropped.
-    ///   - connection: The connection of the response, whose client uses the memory.
+    /// Makes a response body of a stored file. Its memory counts for the client of the connection. The reservation,
+    /// such as an open file, is given back when the body is sent or dropped.
     func body(
         of content: any StoredFile, _ hold: ShareAccount.Hold, priority: FormResponse.Priority = .ordinary,
         on connection: UploadConnection?
@@ -84,9 +77,7 @@ package struct ResponseBudget: Sendable {
     }
 
     /// Makes a response body of bytes in memory. If they are larger than the smallest piece, they count as used memory
-    /// until they are sent or the response is dropped.
-    ///
-    /// - Throws: `UploadProblem` if the memory for responses is used up.
+    /// until they are sent or the response is dropped. Throws `UploadProblem` if the memory for responses is used up.
     package func body(
         of bytes: ByteBuffer, on connection: UploadConnection?
     ) throws(UploadProblem) -> ResponseBody {

@@ -111,11 +111,8 @@ extension Router {
 }
 
 extension Routes {
-    /// - Parameters:
-    ///   - meter: Counts the uploads.
-    ///   - shares: Limits the resources of each client. Defaults to limits for these routes only.
-    ///   - limit: The limit of the store's total size. Defaults to none.
-    ///   - stored: Called with each stored form.
+    /// The shares limit the resources of each client, and default to limits for these routes only. `stored` is called
+    /// with each stored form.
     package mutating func addUploads(
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
         shares: ShareAccount? = nil, limit: StoreLimit? = nil, stored: StoredFormHandler<Context>? = nil
@@ -179,7 +176,6 @@ extension Routes {
         }
     }
 
-    /// Adds the routes of unfinished uploads, which the route for forms creates.
     private mutating func addUnfinishedUploads(
         of resumption: ResumableReception<some UploadStore, some ResumableUploadStore>, below path: String,
         _ budget: ResponseBudget, _ stored: StoredFormHandler<Context>?

@@ -77,9 +77,8 @@ extension CommittedUpload {
     /// The maximum size of an app's answer, in bytes.
     private static var maximumAnswerBytes: Int { 512 << 10 }
 
-    /// Passes the upload to an app, and collects the app's answer.
-    ///
-    /// - Throws: The `UploadProblem` or `HTTPError` that the app throws, as a problem; a 503 for any other error.
+    /// Passes the upload to an app, and collects the app's answer. Throws the `UploadProblem` or `HTTPError` that the
+    /// app throws, as a problem; a 503 for any other error.
     package func pass<Context: RequestContext>(
         to handler: StoredFormHandler<Context>, _ request: Request, _ context: Context
     ) async throws(UploadProblem) -> FormResponse? {

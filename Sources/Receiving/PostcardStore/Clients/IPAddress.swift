@@ -1,11 +1,11 @@
 package import NIOCore
+import PostcardForm
 
 /// An IPv4 or IPv6 address. An IPv4 address in IPv6 notation (RFC 4291 §2.5.5.2) counts as the IPv4 address.
 package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     package enum Family: Sendable {
         case v4, v6
 
-        /// The number of bits in an address of this family.
         package var width: Int { self == .v4 ? 32 : 128 }
     }
 
@@ -47,12 +47,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     private static func isOfAddress(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-            UInt8(ascii: "A")...UInt8(ascii: "F"), UInt8(ascii: "."), UInt8(ascii: ":"):
-            true
-        default: false
-        }
+        byte.hexadecimalValue != nil || ".:".utf8.contains(byte)
     }
 
     package var description: String {

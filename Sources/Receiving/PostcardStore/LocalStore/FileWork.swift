@@ -71,7 +71,6 @@ final class FileWork<Value: Sendable>: Sendable {
     }
 }
 
-/// Runs blocking work on a file thread.
 package func onFileThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await FileWork(work).value()
 }

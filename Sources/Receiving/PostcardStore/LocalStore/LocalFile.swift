@@ -9,10 +9,8 @@ final class LocalFile: StoredFile {
     let path: FilePath
     private let descriptor: SystemPackage.FileDescriptor
 
-    /// Opens a regular file. Blocks only briefly: see ``DurableFiles/openRegularFile(_:_:)``.
-    ///
-    /// - Returns: `nil` if no file exists at the path.
-    /// - Throws: `FileError`, also if the file has a second hard link, which may be in another directory.
+    /// Opens a regular file; `nil` if there is none. Blocks only briefly: see ``DurableFiles/openRegularFile(_:_:)``.
+    /// Throws `FileError`, also if the file has a second hard link, which may be in another directory.
     init?(_ path: FilePath) throws(FileError) {
         self.path = path
         guard let descriptor = try DurableFiles.openRegularFile(path, .readOnly) else { return nil }
@@ -57,9 +55,7 @@ final class LocalFile: StoredFile {
         return buffer
     }
 
-    /// Reads the whole file. Blocks.
-    ///
-    /// - Parameter maximumBytes: The maximum size, in bytes. A larger file counts as damaged.
+    /// Reads the whole file. Blocks. `maximumBytes` is the maximum size, in bytes. A larger file counts as damaged.
     func data(maximumBytes: Int64) throws -> Data {
         guard size <= maximumBytes else {
             throw StoreDamage("The file has \(size) bytes, more than \(maximumBytes).")
@@ -102,9 +98,8 @@ struct JSONFile: Sendable {
 
     private static let maximumBytes: Int64 = 1 << 20
 
-    /// Reads the value; `nil` if the file does not exist.
-    ///
-    /// - Throws: `FileError`, and ``StoreDamage`` or `DecodingError` if the file is damaged.
+    /// Reads the value; `nil` if the file does not exist. Throws `FileError`, and ``StoreDamage`` or `DecodingError` if
+    /// the file is damaged.
     func read<Value: Decodable>(_ type: Value.Type) throws -> Value? {
         try bytes().map { try JSONDecoder().decode(type, from: $0) }
     }

@@ -8,7 +8,6 @@ import SystemPackage
 final class LocalUnfinishedUploads: Sendable {
     private struct Table {
         var uploads: [ResumptionID: LocalUnfinishedUpload] = [:]
-        /// The uploads that have a response.
         var finished = SharedHistory<ResumptionID>()
         var nextSweep = Date.distantPast
     }
@@ -109,7 +108,6 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// Creates an upload.
     func create(
         _ id: ResumptionID, of form: UnfinishedForm, expires: Date, now: Date = Date()
     ) async throws -> LocalUnfinishedUpload {
@@ -161,7 +159,6 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// Removes an upload.
     func remove(_ upload: LocalUnfinishedUpload) async throws {
         let progress = upload.progress
         guard progress != .gone else { return }

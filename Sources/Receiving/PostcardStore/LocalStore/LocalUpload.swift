@@ -245,9 +245,7 @@ extension ByteBuffer {
     }
 
     /// Appends the next bytes if the total is small, so that bytes that arrive one by one do not each need a buffer. A
-    /// full buffer doubles its capacity. A buffer with another owner is copied.
-    ///
-    /// - Returns: Whether the bytes were appended.
+    /// full buffer doubles its capacity. A buffer with another owner is copied. Returns whether they were appended.
     package mutating func appendIfSmall(_ next: ByteBuffer) -> Bool {
         guard next.isSmall, readableBytes + next.readableBytes <= Self.smallBytes else { return false }
         writeImmutableBuffer(next)

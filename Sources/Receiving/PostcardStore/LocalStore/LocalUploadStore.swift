@@ -165,9 +165,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         }
     }
 
-    /// Reads a value from a file next to the records.
-    ///
-    /// - Returns: `nil` if the file does not exist or is damaged.
+    /// Reads a value from a file next to the records. Returns `nil` if the file does not exist or is damaged.
     package func keptValue<Value: Decodable & Sendable>(_ type: Value.Type, named name: String) async throws -> Value? {
         try await onFileThread { [directory, logger] in
             do {
@@ -179,9 +177,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         }
     }
 
-    /// Stores a value in a file next to the records.
-    ///
-    /// - Parameter name: The name of the file, which begins with a dot.
+    /// Stores a value in a file next to the records. `name` is the name of the file, which begins with a dot.
     package func keep(_ value: some Encodable & Sendable, named name: String) async throws {
         try await onFileThread { [directory] in
             try JSONFile(path: directory.path.appending(name)).replace(with: value)
@@ -282,7 +278,6 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
     /// The path of a file's content. The path does not exist if the upload was deleted or the file is empty.
     package func path(ofFile index: Int, of id: UploadID) -> FilePath { directory.file(index, of: id) }
 
-    /// The number of uploads in `.damaged`.
     package var damagedCount: Int { damaged.count }
 
     /// Checks that an upload could begin.

@@ -12,9 +12,7 @@ final class RecordIndex: Sendable {
         sorted = Mutex(ids.sorted())
     }
 
-    /// Returns the newest identifiers, newest first.
-    ///
-    /// - Parameter id: The identifier before which the results begin; `nil` for the newest.
+    /// Returns the newest identifiers, or the newest before another one, newest first.
     func newest(_ limit: Int, before id: UploadID?) -> [UploadID] {
         sorted.withLock { sorted in
             let end = id.map { Self.position(of: $0, in: sorted) } ?? sorted.count
@@ -74,7 +72,6 @@ final class KeyIndex: Sendable {
     enum Claim {
         /// The caller must make the record. In any case, it must then call ``KeyIndex/settle(_:with:)``.
         case granted
-        /// The key already has a record.
         case taken(KeyedRecord)
     }
 
@@ -111,9 +108,7 @@ final class KeyIndex: Sendable {
         }
     }
 
-    /// Ends a claim.
-    ///
-    /// - Parameter record: The record; `nil` if the upload failed, and the claim passes to the next upload.
+    /// Ends a claim. `record` is the record; `nil` if the upload failed, and the claim passes to the next upload.
     func settle(_ key: UploadKey, with record: KeyedRecord?) {
         let (resumed, claim): ([CheckedContinuation<Claim, Never>], Claim) = entries.withLock { entries in
             guard case .claimed(var waiting)? = entries[key.digest] else { return ([], .granted) }

@@ -11,11 +11,8 @@ struct StoreDirectory: Sendable {
     /// The number of bytes on the disk that the store leaves free.
     var keptFreeBytes: Int64 = 0
 
-    /// Checks that the disk has space for some bytes.
-    ///
-    /// - Parameter bytes: The number of bytes that will be written.
-    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if the space is too small, and
-    ///   `FileError` if the free space cannot be read.
+    /// Checks that the disk has space for some bytes. Throws ``UploadStoreError`` with the code
+    /// ``UploadStoreError/Code/full`` if it has not, and `FileError` if the free space cannot be read.
     func checkRoom(for bytes: Int64) throws {
         let free = try DurableFiles.freeRoom(at: path)
         guard bytes <= free.bytes, free.bytes - bytes >= keptFreeBytes else {
@@ -23,10 +20,9 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Checks that an upload can make its files.
-    ///
-    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if the disk can hold too few further
-    ///   files, and `FileError` if their number cannot be read.
+    /// Checks that an upload can make its files. Throws ``UploadStoreError`` with the code
+    /// ``UploadStoreError/Code/full`` if the disk can hold too few further files, and `FileError` if their number
+    /// cannot be read.
     func checkRoomForFiles() throws {
         let free = try DurableFiles.freeRoom(at: path)
         guard free.files >= Self.keptFreeFiles else {
@@ -56,7 +52,6 @@ struct StoreDirectory: Sendable {
     /// Opening the store empties this directory. After a rename into or out of it, only the other one needs a sync.
     var incoming: FilePath { path.appending(".incoming") }
 
-    /// The directory of unfinished uploads.
     var unfinished: FilePath { path.appending(".unfinished") }
 
     /// The directory of damaged uploads, for a person to examine. They are never served or removed.
@@ -77,7 +72,6 @@ struct StoreDirectory: Sendable {
 
     private static let keyPrefix = "key-"
 
-    /// The names of the files in a record's folder.
     static func names(ofRecordIn folder: FilePath) throws(UploadStoreError) -> [String] {
         do {
             return try FileManager.default.contentsOfDirectory(atPath: folder.string)
@@ -105,10 +99,8 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Reads the file of a record.
-    ///
-    /// - Returns: `nil` if the record does not exist, or if `body` returns `nil`.
-    /// - Throws: ``UploadStoreError``, with the code ``UploadStoreError/Code/damaged`` if the record is damaged.
+    /// Reads the file of a record; `nil` if it does not exist, or if `body` returns `nil`. Throws ``UploadStoreError``,
+    /// with the code ``UploadStoreError/Code/damaged`` if the record is damaged.
     func record<Value>(
         _ id: UploadID, _ body: (StoredRecord) throws -> Value?
     ) throws(UploadStoreError) -> Value? {
@@ -124,9 +116,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Moves a folder to ``damaged``.
-    ///
-    /// - Returns: `false` if the folder no longer exists.
+    /// Moves a folder to ``damaged``. Returns `false` if the folder no longer exists.
     func setAside(_ folder: FilePath) throws(FileError) -> Bool {
         guard let name = folder.lastComponent else { return false }
         do throws(FileError) {
@@ -165,7 +155,6 @@ struct StoreDirectory: Sendable {
         try DurableFiles.synchronizeDirectory(path)
     }
 
-    /// Moves a folder into ``incoming``.
     func moveToIncoming(_ folder: FilePath, as name: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.move(folder, to: name)
@@ -176,9 +165,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Checks that an upload could begin.
-    ///
-    /// - Throws: ``UploadStoreError`` or `FileError` if an upload could not begin.
+    /// Checks that an upload could begin. Throws ``UploadStoreError`` or `FileError` if an upload could not begin.
     func checkReadiness() throws {
         try makeIncoming()
         try checkRoom(for: 0)
@@ -267,9 +254,7 @@ final class DamagedUploads: Sendable {
 
     var count: Int { number.load(ordering: .relaxed) }
 
-    /// Moves an upload's folder to the directory of damaged uploads, and logs the move once. Blocks.
-    ///
-    /// - Parameter name: The name of the upload in the log.
+    /// Moves an upload's folder to the directory of damaged uploads, and logs the move once, with the name. Blocks.
     func setAside(_ folder: FilePath, _ name: String, _ error: any Error) {
         do throws(FileError) {
             guard try directory.setAside(folder) else { return }

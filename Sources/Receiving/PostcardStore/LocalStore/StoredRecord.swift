@@ -79,9 +79,8 @@ struct StoredRecord {
 
     static let offsetsName = "record.offsets"
 
-    /// Encodes the offsets of ``UploadRecord/writeJSON(_:)`` as big-endian 64-bit integers, for a large record.
-    ///
-    /// - Returns: `nil` for a small record, which is always decoded and needs no offsets.
+    /// Encodes the offsets of ``UploadRecord/writeJSON(_:)`` as big-endian 64-bit integers; `nil` for a small record,
+    /// which is always decoded and needs no offsets.
     static func offsetsFile(_ offsets: [Int64], recordBytes: Int64) -> [UInt8]? {
         guard recordBytes > smallBytes else { return nil }
         return offsets.flatMap { offset in withUnsafeBytes(of: offset.bigEndian) { Array($0) } }

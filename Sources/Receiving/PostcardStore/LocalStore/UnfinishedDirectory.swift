@@ -10,7 +10,6 @@ import SystemPackage
 /// so `body` is always the beginning of the form, even if the server was killed. A power cut may replace bytes that
 /// were not synced with zeros. After a power cut, only the bytes that were promised to the client therefore count.
 struct UnfinishedDirectory: Sendable {
-    /// The stored facts about an upload.
     struct Facts: Sendable, Codable {
         /// The Content-Type of the form, with its boundary.
         let contentType: String
@@ -29,7 +28,6 @@ struct UnfinishedDirectory: Sendable {
         var wantReprDigest: String?
         /// The Content-Disposition parameters that name the file, if the upload is not a form.
         var fileParameters: String?
-        /// The client that created the upload.
         var client: PeerAddress?
 
         /// Checks that the facts are valid. Other programs may have changed them.
@@ -61,10 +59,9 @@ struct UnfinishedDirectory: Sendable {
         }
     }
 
-    /// Reads the upload when the store is opened.
-    ///
-    /// - Returns: `nil` if the server was killed before a client learned the address, or while it removed the upload.
-    /// - Throws: An error that ``StoreDamage/isCause(of:)`` recognizes if the files are damaged; `FileError` otherwise.
+    /// Reads the upload when the store is opened; `nil` if the server was killed before a client learned the address,
+    /// or while it removed the upload. Throws an error that ``StoreDamage/isCause(of:)`` recognizes if the files are
+    /// damaged; `FileError` otherwise.
     func load() throws -> (facts: Facts, progress: UnfinishedUploadProgress)? {
         guard var facts = try factsFile.read(Facts.self) else { return nil }
         try facts.check()
@@ -90,7 +87,6 @@ struct UnfinishedDirectory: Sendable {
         return (facts, .unfinished(offset: size))
     }
 
-    /// Replaces the stored facts.
     func update(_ facts: Facts) throws(FileError) {
         try factsFile.replace(with: facts)
     }
@@ -113,9 +109,7 @@ struct UnfinishedDirectory: Sendable {
         }
     }
 
-    /// Removes the directory.
-    ///
-    /// - Parameter doomed: The path to which the directory is moved. If its removal fails, the next start removes it.
+    /// Removes the directory, after a move to `doomed`. If its removal fails, the next start removes it.
     func remove(by doomed: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.move(path, to: doomed)
@@ -169,9 +163,7 @@ final class AppendedFile: Sendable {
         try? descriptor.close()
     }
 
-    /// Appends bytes.
-    ///
-    /// - Parameter written: Called with the length of each written piece, even if a later one fails.
+    /// Appends bytes. Calls `written` with the length of each written piece, even if a later one fails.
     func append(_ bytes: RawSpan, at offset: Int64, written: (Int) -> Void) throws(FileError) {
         do {
             try bytes.withUnsafeBytes { bytes in
@@ -191,20 +183,12 @@ final class AppendedFile: Sendable {
 
     /// The length of the file in bytes.
     func size() throws(FileError) -> Int64 {
-        do {
-            return try descriptor.stat().size
-        } catch {
-            throw FileError("look at", path, error)
-        }
+        try FileError.adding("look at", path) { try descriptor.stat().size }
     }
 
     /// Shortens the file to its first bytes.
     func cut(to length: Int64) throws(FileError) {
-        do {
-            try descriptor.resize(to: length)
-        } catch {
-            throw FileError("shorten", path, error)
-        }
+        try FileError.adding("shorten", path) { try descriptor.resize(to: length) }
     }
 
     /// Waits until the written bytes are on the disk.

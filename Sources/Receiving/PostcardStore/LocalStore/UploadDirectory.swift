@@ -7,7 +7,6 @@ import SystemPackage
 
 /// The directory of an upload that is being received. Calls block, and throw `FileError` or ``UploadStoreError``.
 struct UploadDirectory: ~Copyable {
-    /// A step of writing the upload.
     enum Step {
         case beginFile
         case bytes(ByteBuffer)
@@ -20,7 +19,6 @@ struct UploadDirectory: ~Copyable {
         let sha256: String
     }
 
-    /// The current state of the directory.
     private enum Place {
         /// The directory does not exist yet.
         case nowhere
@@ -41,11 +39,8 @@ struct UploadDirectory: ~Copyable {
     private var size: Int64 = 0
     private(set) var contents: [Content] = []
 
-    /// - Parameters:
-    ///   - names: Syncs the directory of the records.
-    ///   - name: The directory's name until the commit.
-    ///   - key: The idempotency key of the record.
-    ///   - isKept: Whether the upload is written. Its content is hashed in any case.
+    /// `names` syncs the directory of the records. The directory has the name until the commit. An upload that is not
+    /// kept is not written, but its content is hashed.
     init(directory: StoreDirectory, names: SharedDirectorySync, name: String, key: UploadKey?, isKept: Bool) {
         self.directory = directory
         self.names = names
@@ -54,9 +49,7 @@ struct UploadDirectory: ~Copyable {
         path = directory.incoming.appending(name)
     }
 
-    /// Performs steps, in order.
-    ///
-    /// - Parameter isLast: Whether the commit follows at once. Otherwise all complete files are closed.
+    /// Performs steps, in order. All complete files are closed unless the commit follows at once.
     mutating func perform(_ steps: [Step], isLast: Bool = true) throws {
         if isKept { try directory.checkRoom(for: 0) }
         if isKept, case .nowhere = place { try directory.checkRoomForFiles() }
@@ -75,7 +68,6 @@ struct UploadDirectory: ~Copyable {
         if !isLast { try synchronizeFiles() }
     }
 
-    /// The maximum number of open files of a form.
     private static let maximumOpenFiles = 32
 
     private mutating func endFile() throws(FileError) {
@@ -121,11 +113,9 @@ struct UploadDirectory: ~Copyable {
         place = .incoming
     }
 
-    /// Turns the directory into a record. The order of the syncs makes the commit atomic: first the content, then the
-    /// names in the directory, and last the name of the record.
-    ///
-    /// - Parameter inOutbox: Whether the record must be announced to a webhook.
-    /// - Returns: The digest of the record, if it has a key.
+    /// Turns the directory into a record, which a webhook announces if it is `inOutbox`, and returns the record's
+    /// digest if it has a key. The order of the syncs makes the commit atomic: first the content, then the names in the
+    /// directory, and last the name of the record.
     mutating func commit(_ record: UploadRecord, inOutbox: Bool) throws -> String? {
         let recordPath = path.appending(StoreDirectory.recordName)
         guard isKept else { throw UploadStoreError.deletedMeanwhile }

@@ -105,7 +105,6 @@ public protocol StoredFile: Sendable {
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer
 }
 
-/// Bytes in memory, with the interface of a stored file.
 package struct BytesInMemory: StoredFile {
     let bytes: ByteBuffer
 

@@ -34,9 +34,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         text = String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The smallest identifier with a given time.
-    ///
-    /// - Parameter milliseconds: The time in milliseconds since 1970, not negative.
+    /// The smallest identifier with a given time. `milliseconds` is the time in milliseconds since 1970, not negative.
     package init(earliestAt milliseconds: Int64) {
         var zeros = Zeros()
         self.init(milliseconds: milliseconds, using: &zeros)
@@ -77,7 +75,6 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The time of the record.
     package var time: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
     /// The time of the record, in milliseconds since 1970.

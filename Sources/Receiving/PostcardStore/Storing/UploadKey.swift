@@ -16,11 +16,7 @@ public struct UploadKey: Sendable, Hashable {
 
     /// Whether a text looks like a digest: 64 hexadecimal digits.
     static func isDigest(_ text: some StringProtocol) -> Bool {
-        text.utf8.count == 64
-            && text.utf8.allSatisfy {
-                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-                    || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
-            }
+        text.utf8.count == 64 && text.utf8.allSatisfy { $0.hexadecimalValue != nil && $0 == $0.asciiLowercased }
     }
 
     /// Makes a key from the text that a client sends.

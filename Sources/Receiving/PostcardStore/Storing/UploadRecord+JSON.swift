@@ -20,8 +20,7 @@ extension UploadRecord {
     }
 
     /// Writes the JSON of the record in pieces, because escapes can make it six times as long as the form's text.
-    ///
-    /// - Returns: The offsets of the files' objects, and finally the offset after the bracket that ends their list.
+    /// Returns the offsets of the files' objects, and finally the offset after the bracket that ends their list.
     func writeJSON<Failure: Error>(_ write: @escaping ([UInt8]) throws(Failure) -> Void) throws(Failure) -> [Int64] {
         var text = JSONText(passing: write)
         let offsets = try self.write(to: &text)
@@ -175,9 +174,8 @@ private struct JSONText<Failure: Error> {
         bytes.removeAll(keepingCapacity: true)
     }
 
-    /// Escapes a piece of a string (RFC 8259 §7). Consecutive characters without escapes are copied together.
-    ///
-    /// - Returns: The index of the next piece.
+    /// Escapes a piece of a string (RFC 8259 §7), and returns the index of the next. Consecutive characters without
+    /// escapes are copied together.
     private mutating func escape(_ text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
         let end = min(text.count, start + Self.pieceBytes)
         var run = start

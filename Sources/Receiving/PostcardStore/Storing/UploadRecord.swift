@@ -205,7 +205,6 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         }
     }
 
-    /// Rounds a size up to whole blocks.
     static func roundedUp(_ bytes: Int64, to block: Int64) -> Int64 {
         let (whole, isOver) = bytes.addingReportingOverflow(block - 1)
         return isOver ? .max : whole / block * block

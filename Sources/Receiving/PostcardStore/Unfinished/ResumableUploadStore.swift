@@ -65,7 +65,6 @@ public struct ResumptionID: Sendable, Hashable {
     /// The first characters of the identifier, for a log: enough to distinguish uploads without revealing it.
     package var loggedText: String { text.prefix(6) + "…" }
 
-    /// The number of characters in an identifier.
     package static let length = 32
     private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
 }

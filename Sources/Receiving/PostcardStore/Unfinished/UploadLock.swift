@@ -45,10 +45,8 @@ public final class UploadLock: Sendable {
         try await withLock(on: nil) { _ in try await body() }
     }
 
-    /// Runs the body while holding the lock, as the only request that changes the upload.
-    ///
-    /// - Parameter connection: The connection of the request. If another request wants the lock, the connection is
-    ///   closed, so that the body stops waiting for bytes.
+    /// Runs the body while holding the lock, as the only request that changes the upload. If another request wants the
+    /// lock, the connection of this one is closed, so that the body stops waiting for bytes.
     package func withLock<Value>(
         on connection: (any HoldingConnection)?, _ body: (Holder) async throws -> Value
     ) async rethrows -> Value {
@@ -94,7 +92,6 @@ public final class UploadLock: Sendable {
         next?.resume()
     }
 
-    /// A request that holds the lock.
     package final class Holder: Sendable {
         private enum Phase {
             case open
@@ -136,9 +133,7 @@ public final class UploadLock: Sendable {
             }
         }
 
-        /// Protects this request from being ended by others.
-        ///
-        /// - Returns: `false` if another request has already ended this one.
+        /// Protects this request from being ended by others; `false` if another request has already ended it.
         package func beginFinishing() -> Bool {
             phase.withLock { phase in
                 guard case .open = phase else { return false }
@@ -161,9 +156,8 @@ public final class UploadLock: Sendable {
 
 /// The connection or stream of a request that holds an ``UploadLock``.
 package protocol HoldingConnection: Sendable {
-    /// Closes the connection as soon as no more bytes arrive, or after a short time.
-    ///
-    /// - Parameter isEnded: Returns `false` after the request has released the lock. The connection then stays open.
+    /// Closes the connection as soon as no more bytes arrive, or after a short time. It stays open if `isEnded` returns
+    /// `false`, because the request has released the lock.
     func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool)
 
     /// Closes the connection at once.

@@ -90,8 +90,8 @@ struct ServerProfileTests {
         .field("note", String(repeating: "a", count: size))
     }
 
-    @Test("A form at the limit passes, and one over it is an error that names the setting", arguments: limits.indices)
-    func limit(index: Int) throws {
+    @Test(arguments: limits.indices)
+    func `a form at the limit passes, and one over it is an error that names the setting`(index: Int) throws {
         let row = Self.limits[index]
         let server = try #require(ServerProfile(named: row.server))
         let fits = Self.explanation(row.fits).judged(against: [server])
@@ -103,19 +103,17 @@ struct ServerProfileTests {
         #expect(!judged.isValid)
     }
 
-    @Test("Names are known in any case, and strangers are not")
-    func names() {
+    @Test
+    func `names are known in any case, and strangers are not`() {
         #expect(ServerProfile.all.allSatisfy { ServerProfile(named: $0.name.uppercased()) == $0 })
         #expect(ServerProfile(named: "clippy") == nil)
     }
 
-    @Test(
-        "PHP gives other names to fields with dots, spaces and open brackets",
-        arguments: [
-            ("user.name", "user_name"), ("first name", "first_name"), ("a[b", "a_b"), (" lead", "lead"),
-            ("a.b[c.d]", "a_b[c.d]"),
-        ])
-    func renamed(name: String, read: String) throws {
+    @Test(arguments: [
+        ("user.name", "user_name"), ("first name", "first_name"), ("a[b", "a_b"), (" lead", "lead"),
+        ("a.b[c.d]", "a_b[c.d]"),
+    ])
+    func `PHP gives other names to fields with dots, spaces and open brackets`(name: String, read: String) throws {
         let judged = Self.explanation([.field(name, "x")]).judged(against: [.php])
         let finding = try #require(judged.findings.first)
         #expect(finding.code == .refusedByServer)
@@ -124,8 +122,8 @@ struct ServerProfileTests {
         #expect(Self.explanation([.field(name, "x")]).judged(against: [.go]).isValid)
     }
 
-    @Test("PHP keeps the last of several parts with one name")
-    func lists() {
+    @Test
+    func `PHP keeps the last of several parts with one name`() {
         let judged = Self.explanation([.field("tag", "a"), .field("tag", "b")]).judged(against: [.php])
         #expect(judged.findings.map(\.partIndex) == [1])
         #expect(Self.explanation([.field("tag[]", "a"), .field("tag[]", "b")]).judged(against: [.php]).isValid)

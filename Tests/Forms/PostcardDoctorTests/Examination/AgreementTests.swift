@@ -8,8 +8,8 @@ import Testing
 struct AgreementTests {
     private static let readings = (try? BrowserReading.all()) ?? []
 
-    @Test("agree on a body of the browsers' tests", arguments: readings)
-    func browsers(reading: BrowserReading) {
+    @Test(arguments: readings)
+    func `agree on a body of the browsers' tests`(reading: BrowserReading) {
         let explanation = Explanation(contentType: reading.contentType, body: reading.body)
         #expect(explanation.isValid == Self.isAccepted(reading.body, reading.contentType), "\(explanation)")
     }
@@ -36,8 +36,8 @@ struct AgreementTests {
         return (lines.joined() + last + end).unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
     }
 
-    @Test("agree that a body is valid which is written unusually", arguments: unusual.indices)
-    func accepted(index: Int) {
+    @Test(arguments: unusual.indices)
+    func `agree that a body is valid which is written unusually`(index: Int) {
         let (name, body) = Self.unusual[index]
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body)
         #expect(Self.isAccepted(body, "multipart/form-data; boundary=XX"), "\(name)")

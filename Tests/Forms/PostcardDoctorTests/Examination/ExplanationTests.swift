@@ -18,8 +18,8 @@ struct ExplanationTests {
 
         """
 
-    @Test("A bare body is taken apart")
-    func bareBody() throws {
+    @Test
+    func `a bare body is taken apart`() throws {
         var examination = FormExamination(contentType: "multipart/form-data; boundary=XX")
         examination.read(Array(Self.form.utf8).span.bytes)
         let explanation = examination.finish()
@@ -34,14 +34,14 @@ struct ExplanationTests {
         #expect(explanation.parts[1].headers.map(\.name) == ["Content-Disposition", "Content-Type"])
     }
 
-    @Test(
-        "A body of delimiters or headers without end is examined up to a limit, and says where it ended",
-        arguments: [
-            "--XX\r\n", "--XX\r\nX: y\r\n\r\n\r\n",
-            "--XX\r\n" + String(repeating: "X: y\r\n", count: 100),
-            "--XX\r\nX: " + String(repeating: "y", count: 9_000) + "\r\n\r\n\r\n",
-        ])
-    func endOfExamination(lines: String) throws {
+    @Test(arguments: [
+        "--XX\r\n", "--XX\r\nX: y\r\n\r\n\r\n",
+        "--XX\r\n" + String(repeating: "X: y\r\n", count: 100),
+        "--XX\r\nX: " + String(repeating: "y", count: 9_000) + "\r\n\r\n\r\n",
+    ])
+    func `a body of delimiters or headers without end is examined up to a limit, and says where it ended`(lines: String)
+        throws
+    {
         let body = Array(String(repeating: lines, count: 5_000_000 / lines.utf8.count).utf8)
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body)
         let end = try #require(explanation.problems.first { $0.code == .notExamined })
@@ -49,8 +49,8 @@ struct ExplanationTests {
         #expect(!explanation.problems.contains { $0.offset > end.offset })
     }
 
-    @Test("Large headers are described")
-    func largeHeaders() {
+    @Test
+    func `large headers are described`() {
         let part =
             "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\nX: "
             + String(repeating: "x", count: 10_000) + "\r\n\r\n\r\n"
@@ -106,8 +106,9 @@ struct ExplanationTests {
         "POST /uploads HTTP/1.1\r\nHost: localhost\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n" + form
     }
 
-    @Test("A raw request is judged by its head and its body, however it is cut", arguments: requests)
-    func rawRequest(request: String, code: FormProblem.Code?) {
+    @Test(arguments: requests)
+    func `a raw request is judged by its head and its body, however it is cut`(request: String, code: FormProblem.Code?)
+    {
         let bytes = Array(request.utf8)
         for size in [1, 7, max(bytes.count, 1)] {
             var examination = RequestExamination()
@@ -120,8 +121,8 @@ struct ExplanationTests {
         }
     }
 
-    @Test("What follows from a lost line break stands under it")
-    func consequences() {
+    @Test
+    func `what follows from a lost line break stands under it`() {
         let lines = Self.request(
             "Content-Type: multipart/form-data; boundary=XX", "Content-Length: \(Self.form.utf8.count)")
         let withoutReturns = Explanation(request: lines.replacing("\r\n", with: "\n").utf8)
@@ -130,8 +131,8 @@ struct ExplanationTests {
         #expect(codes.isSuperset(of: [.bareLineBreak, .contentLengthMismatch]))
     }
 
-    @Test("A delimiter in the content is one problem, and the parts are as they were meant")
-    func delimiterInContent() {
+    @Test
+    func `a delimiter in the content is one problem, and the parts are as they were meant`() {
         let body = Self.form.replacing("abc", with: "abc\r\n--XX\r\ny\r\n--XX\r\nz\r\n--XXX\r\nend")
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
         #expect(explanation.findings.map(\.code) == [.delimiterInContent])
@@ -140,16 +141,16 @@ struct ExplanationTests {
         #expect(explanation.edits.isEmpty)
     }
 
-    @Test("What a header lacks is said at its beginning, whatever is taken out of it")
-    func headerOfNoFields() {
+    @Test
+    func `what a header lacks is said at its beginning, whatever is taken out of it`() {
         let body = Self.form.replacing("Content-Disposition: form-data; name=\"a\"", with: "y")
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
         #expect(explanation.problems.map(\.code) == [.malformedHeaderField, .missingContentDisposition])
         #expect(explanation.problems.map(\.offset) == [6, 6])
     }
 
-    @Test("A part that a missing line break hides is found")
-    func hiddenPart() {
+    @Test
+    func `a part that a missing line break hides is found`() {
         let hidden = Self.form.replacing("abc\r\n", with: "abc")
         for body in [hidden, "text" + Self.form] {
             let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
@@ -159,8 +160,8 @@ struct ExplanationTests {
         }
     }
 
-    @Test("A body that ends in a part's header is cut off, whatever else is wrong")
-    func cutInHeader() {
+    @Test
+    func `a body that ends in a part's header is cut off, whatever else is wrong`() {
         let part = "Content-Disposition: form-data; name=\"a\"\r\n\r\nhi\r\n"
         let body = "--XX\r\n\(part)--XX\r\nContent-Disposition: form-da"
         let type = "multipart/form-data; boundary=XX"
@@ -180,8 +181,8 @@ struct ExplanationTests {
         #expect(short.problems.map(\.code) == [.contentLengthMismatch, .truncated])
     }
 
-    @Test("An error that repeats a warning is the root of both")
-    func errorAfterWarning() {
+    @Test
+    func `an error that repeats a warning is the root of both`() {
         let part = "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\nContent-Type: image/jpeg\r\n\r\n"
         let body = Array("\(part)1\r\n\(part)".utf8) + [0xFF, 0x00] + Array("\r\n--XX--\r\n".utf8)
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body)
@@ -189,8 +190,8 @@ struct ExplanationTests {
         #expect(explanation.findings.first?.consequences.map(\.severity) == [.warning])
     }
 
-    @Test("A length that the fix makes right follows from what is fixed")
-    func lengthOfTheFixed() {
+    @Test
+    func `a length that the fix makes right follows from what is fixed`() {
         let request = Self.request(
             "Content-Type: multipart/form-data; boundary=XX", "Content-Length: \(Self.form.utf8.count)")
         let broken = request.replacing(Self.form, with: Self.form.replacing("abc\r\n", with: "abc\n"))
@@ -199,8 +200,8 @@ struct ExplanationTests {
         #expect(explanation.problems.map(\.code) == [.bareLineBreak, .contentLengthMismatch])
     }
 
-    @Test("A header full of semicolons is read as fast as any")
-    func semicolons() {
+    @Test
+    func `a header full of semicolons is read as fast as any`() {
         let part = Self.form.prefix { $0 != "\"" } + "a;" + String(repeating: ";", count: 12_000) + "x\"\r\n\r\nabc\r\n"
         let explanation = Explanation(
             contentType: "multipart/form-data; boundary=XX",
@@ -208,20 +209,18 @@ struct ExplanationTests {
         #expect(explanation.partCount == 252)
     }
 
-    @Test("A boundary that is not named is told from the body")
-    func missingBoundary() {
+    @Test
+    func `a boundary that is not named is told from the body`() {
         let explanation = Explanation(contentType: "multipart/form-data", body: Self.form.utf8)
         #expect(explanation.findings.first?.message.contains("The body uses \"XX\".") == true)
     }
 
-    @Test(
-        "A filename is decoded in a header without a name too",
-        arguments: [
-            (#"filename="a\"b.jpg""#, #"a"b.jpg"#), (#"filename="a%22b.jpg""#, #"a"b.jpg"#),
-            (#"name=""; filename="a%22b.jpg""#, #"a"b.jpg"#), ("filename=a%22b.jpg", "a%22b.jpg"),
-            (#"filename="C:\photos\a.jpg""#, "a.jpg"), (#"filename="100%25.jpg""#, "100%25.jpg"),
-        ])
-    func filenameWithoutName(parameters: String, filename: String) {
+    @Test(arguments: [
+        (#"filename="a\"b.jpg""#, #"a"b.jpg"#), (#"filename="a%22b.jpg""#, #"a"b.jpg"#),
+        (#"name=""; filename="a%22b.jpg""#, #"a"b.jpg"#), ("filename=a%22b.jpg", "a%22b.jpg"),
+        (#"filename="C:\photos\a.jpg""#, "a.jpg"), (#"filename="100%25.jpg""#, "100%25.jpg"),
+    ])
+    func `a filename is decoded in a header without a name too`(parameters: String, filename: String) {
         let body = "--XX\r\nContent-Disposition: form-data; \(parameters)\r\n\r\nhi\r\n--XX--\r\n"
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
         #expect(!explanation.isValid)
@@ -229,8 +228,8 @@ struct ExplanationTests {
         #expect(explanation.parts.map(\.filename) == [filename])
     }
 
-    @Test("A line full of what delimiters look like is content, and read as fast as any")
-    func lineOfDelimiters() {
+    @Test
+    func `a line full of what delimiters look like is content, and read as fast as any`() {
         for lookalike in ["--XX--x", "--XX y"] {
             let text = String(repeating: lookalike, count: 300_000)
             let explanation = Explanation(
@@ -241,8 +240,8 @@ struct ExplanationTests {
         }
     }
 
-    @Test("A chunked body is put together, however it is cut", arguments: [1, 3, 1000])
-    func chunkedBody(size: Int) {
+    @Test(arguments: [1, 3, 1000])
+    func `a chunked body is put together, however it is cut`(size: Int) {
         var wire = Array("POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\n".utf8)
         wire += Array("Transfer-Encoding: chunked\r\n\r\n".utf8)
         for character in Self.form.utf8.map({ $0 }).chunks(of: 11) {
@@ -256,8 +255,8 @@ struct ExplanationTests {
         #expect(explanation.parts.map(\.name) == ["a", "b"])
     }
 
-    @Test("Bytes behind the last chunk are an error, however they are cut", arguments: [1, 7, 1000])
-    func bytesBehindLastChunk(size: Int) {
+    @Test(arguments: [1, 7, 1000])
+    func `bytes behind the last chunk are an error, however they are cut`(size: Int) {
         let length = String(Self.form.utf8.count, radix: 16)
         let wire =
             "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -275,14 +274,12 @@ struct ExplanationTests {
         }
     }
 
-    @Test(
-        "Chunks that break off or are malformed are the root cause",
-        arguments: [
-            "5\r\n--XX", "zz\r\n", "4\r\n--XX0\r\n", "4\n--XX\r\n0\r\n\r\n", "5\r\n--XX\r\n0\r\n\r\n",
-            "4x\r\n--XX\r\n0\r\n\r\n",
-            "4\r\n--XX\r\r\n0\r\n\r\n", "4\r\n--XX\r\n0\r\n", "FFFFFFFFFFFFFFFFFF\r\n",
-        ])
-    func brokenChunks(chunks: String) {
+    @Test(arguments: [
+        "5\r\n--XX", "zz\r\n", "4\r\n--XX0\r\n", "4\n--XX\r\n0\r\n\r\n", "5\r\n--XX\r\n0\r\n\r\n",
+        "4x\r\n--XX\r\n0\r\n\r\n",
+        "4\r\n--XX\r\r\n0\r\n\r\n", "4\r\n--XX\r\n0\r\n", "FFFFFFFFFFFFFFFFFF\r\n",
+    ])
+    func `chunks that break off or are malformed are the root cause`(chunks: String) {
         var examination = RequestExamination()
         let head =
             "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -20,14 +20,12 @@ struct CurlCommandTests {
         }
     }
 
-    @Test(
-        "A text reaches curl as it is, on one line, whatever stands in it",
-        arguments: [
-            "plain", "", "two words", "it's", "\"double\"", "$HOME `id` $(id) !!", "back\\slash", "한글 🍊", "a\nb\r\n\tc",
-            "\u{1B}[31mred\u{1B}[0m", "\u{202E}txt.exe", "~", "-o/etc/passwd", "*", "a;b|c&d>e", "'\n'", "\u{7}123",
-            "\u{85}", "=ls", "a=b", "👩‍🚀", "a'\u{300}; id '\u{301}", "'\u{200D}", "\\\u{300}", "\"\u{300}",
-        ])
-    func quoting(text: String) throws {
+    @Test(arguments: [
+        "plain", "", "two words", "it's", "\"double\"", "$HOME `id` $(id) !!", "back\\slash", "한글 🍊", "a\nb\r\n\tc",
+        "\u{1B}[31mred\u{1B}[0m", "\u{202E}txt.exe", "~", "-o/etc/passwd", "*", "a;b|c&d>e", "'\n'", "\u{7}123",
+        "\u{85}", "=ls", "a=b", "👩‍🚀", "a'\u{300}; id '\u{301}", "'\u{200D}", "\\\u{300}", "\"\u{300}",
+    ])
+    func `a text reaches curl as it is, on one line, whatever stands in it`(text: String) throws {
         var command = CurlCommand(url: "http://a/", method: "POST")
         command.content = .parts([.text(name: "n", value: text, contentType: nil)])
         #expect(!command.line.contains { $0.isNewline })
@@ -35,8 +33,8 @@ struct CurlCommandTests {
         #expect(try arguments(of: command.line) == ["http://a/", "--form-string", "n=\(text)"])
     }
 
-    @Test("Bytes reach curl as they are, in every shell", arguments: ["sh", "bash"])
-    func bytes(shell: String) throws {
+    @Test(arguments: ["sh", "bash"])
+    func `bytes reach curl as they are, in every shell`(shell: String) throws {
         let bodies: [[UInt8]] = [
             [], Array("--b\r\n%s %% \\n 'x' \"y\" $z\0\u{202E}한글".utf8), Array(0...255), Array("\u{1}1".utf8),
         ]
@@ -56,8 +54,8 @@ struct CurlCommandTests {
         }
     }
 
-    @Test("A command says what curl does not say by itself, and no more")
-    func words() throws {
+    @Test
+    func `a command says what curl does not say by itself, and no more`() throws {
         var command = CurlCommand(url: "http://a/b[1]/../c?d=e", method: "PUT")
         command.fields = [
             ("Host", "a"), ("Content-Length", "3"), ("Content-Type", "text/plain"), ("X-Empty", ""), ("Bad Name", "x"),
@@ -77,13 +75,11 @@ struct CurlCommandTests {
         #expect(CurlCommand(url: "http://a/", method: "GET").line == "curl http://a/")
     }
 
-    @Test(
-        "Nothing that a stranger wrote makes curl read another file",
-        arguments: [
-            "image/png,/path/secret", "text/plain;headers=@/etc/passwd", "a/b; filename=@x", "a/b\",/c",
-            "a/b;HEADERS=<c",
-        ])
-    func foreignTypes(type: String) throws {
+    @Test(arguments: [
+        "image/png,/path/secret", "text/plain;headers=@/etc/passwd", "a/b; filename=@x", "a/b\",/c",
+        "a/b;HEADERS=<c",
+    ])
+    func `nothing that a stranger wrote makes curl read another file`(type: String) throws {
         var command = CurlCommand(url: "http://a/", method: "POST")
         command.content = .parts([
             .file(name: "x=@/home/key;filename=", filename: "a.png", contentType: type),
@@ -100,21 +96,21 @@ struct CurlCommandTests {
         }
     }
 
-    @Test(
-        "A raw request is sent to the host in its head, over https where its port or its target says so",
-        arguments: [
-            ("/x", "Host: a\r\n", "http://a/x"), ("/x", "Host: a:443\r\n", "https://a:443/x"),
-            ("/x", "Host: a:4430\r\n", "http://a:4430/x"), ("https://b/x", "Host: a\r\n", "https://b/x"),
-            ("https://b/x", "", "https://b/x"), ("/x", "", "http://127.0.0.1:8080/uploads"),
-            (#"/"\x"#, "Host: a\r\n", "http://a/%22%5Cx"),
-            ("/%7E%zz?q=é#f", "Host: a\r\n", "http://a/%7E%25zz?q=%C3%A9%23f"),
-            ("http://b:1", "", "http://b:1/"), ("/[1]", "Host: [::1]:8080\r\n", "http://[::1]:8080/[1]"),
-            ("/x", "Host: a\"b\r\n", "http://127.0.0.1:8080/uploads"),
-            ("/x", "Host: a:99999\r\n", "http://127.0.0.1:8080/uploads"),
-            ("/x", "Host: a\tb\r\n", "http://127.0.0.1:8080/uploads"),
-            ("/x", "Host: a:b\r\n", "http://127.0.0.1:8080/uploads"),
-        ])
-    func address(target: String, host: String, url: String) {
+    @Test(arguments: [
+        ("/x", "Host: a\r\n", "http://a/x"), ("/x", "Host: a:443\r\n", "https://a:443/x"),
+        ("/x", "Host: a:4430\r\n", "http://a:4430/x"), ("https://b/x", "Host: a\r\n", "https://b/x"),
+        ("https://b/x", "", "https://b/x"), ("/x", "", "http://127.0.0.1:8080/uploads"),
+        (#"/"\x"#, "Host: a\r\n", "http://a/%22%5Cx"),
+        ("/%7E%zz?q=é#f", "Host: a\r\n", "http://a/%7E%25zz?q=%C3%A9%23f"),
+        ("http://b:1", "", "http://b:1/"), ("/[1]", "Host: [::1]:8080\r\n", "http://[::1]:8080/[1]"),
+        ("/x", "Host: a\"b\r\n", "http://127.0.0.1:8080/uploads"),
+        ("/x", "Host: a:99999\r\n", "http://127.0.0.1:8080/uploads"),
+        ("/x", "Host: a\tb\r\n", "http://127.0.0.1:8080/uploads"),
+        ("/x", "Host: a:b\r\n", "http://127.0.0.1:8080/uploads"),
+    ])
+    func `a raw request is sent to the host in its head, over https where its port or its target says so`(
+        target: String, host: String, url: String
+    ) {
         let request =
             "POST \(target) HTTP/1.1\r\n\(host)Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
             + "Content-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--b--\r\n"
@@ -157,16 +153,16 @@ struct CurlCommandTests {
         ),
     ]
 
-    @Test("The line sends what the server accepts, and not the mistake again", arguments: acceptedForms.indices)
-    func accepted(index: Int) throws {
+    @Test(arguments: acceptedForms.indices)
+    func `the line sends what the server accepts, and not the mistake again`(index: Int) throws {
         let row = Self.acceptedForms[index]
         let explanation = Explanation(request: SampleRequest(row.parts).bytes).judged(against: row.servers)
         let command = try #require(explanation.curl)
         #expect(try arguments(of: command.line).dropFirst() == row.words[...])
     }
 
-    @Test("A form that was sent with GET is sent with POST")
-    func method() {
+    @Test
+    func `a form that was sent with GET is sent with POST`() {
         var request = SampleRequest.texts
         request.requestLine = "GET /uploads HTTP/1.1"
         #expect(Explanation(request: request.bytes).curl?.method == "POST")
@@ -186,8 +182,8 @@ struct CurlCommandTests {
         #expect(try arguments(of: command.line) == expected)
     }
 
-    @Test("Files and texts with a type are told apart from what curl would read in them")
-    func parts() throws {
+    @Test
+    func `files and texts with a type are told apart from what curl would read in them`() throws {
         var command = CurlCommand(url: "http://a/", method: "POST")
         command.fields = [("Content-Type", "multipart/form-data; boundary=old")]
         command.content = .parts([

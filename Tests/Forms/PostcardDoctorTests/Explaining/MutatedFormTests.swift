@@ -43,8 +43,8 @@ struct MutatedFormTests {
             })
     }
 
-    @Test("A certain fix never results in other parts", arguments: [1, 2, 3])
-    func sameParts(faults: Int) {
+    @Test(arguments: [1, 2, 3])
+    func `a certain fix never results in other parts`(faults: Int) {
         var certain = 0
         for seed in Self.seeds {
             let form = MutatedForm(seed: UInt64(seed), faults: faults)
@@ -64,8 +64,8 @@ struct MutatedFormTests {
         .leadingLineBreak, .preamble, .wrongLength, .blankInType, .dashesInType, .commaInType, .noClose,
     ]
 
-    @Test("A fault that is alone is fixed with the same parts")
-    func alone() {
+    @Test
+    func `a fault that is alone is fixed with the same parts`() {
         for seed in Self.seeds {
             let form = MutatedForm(seed: UInt64(seed), faults: 1)
             guard let (fault, part) = form.faults.first, Self.fixable.contains(fault), !form.isAmbiguous else {
@@ -84,8 +84,8 @@ struct MutatedFormTests {
         }
     }
 
-    @Test("The first delimiter is fixed if only its dashes or blanks are wrong")
-    func firstDelimiter() {
+    @Test
+    func `the first delimiter is fixed if only its dashes or blanks are wrong`() {
         for seed in Self.seeds {
             let form = MutatedForm(seed: UInt64(seed), faults: 1)
             let first: Set<MutatedForm.Fault> = [.noDashes, .oneDash, .threeDashes, .blankBefore]

@@ -40,8 +40,8 @@ struct ReceiverTests {
         }
     }
 
-    @Test("Every body whose fix is certain is accepted, and read as it was meant", arguments: ["go", "php", "python"])
-    func accepted(receiver: String) async throws {
+    @Test(arguments: ["go", "php", "python"])
+    func `every body whose fix is certain is accepted, and read as it was meant`(receiver: String) async throws {
         let folder = try TemporaryFolder()
         let requests = folder.url.appending(path: "requests")
         try FileManager.default.createDirectory(at: requests, withIntermediateDirectories: true)

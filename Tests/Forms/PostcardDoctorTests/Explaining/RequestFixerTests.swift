@@ -21,14 +21,14 @@ struct RequestFixerTests {
         BrokenRequestTests.explanation(of: $0.request.bytes).fixable.first?.code == $0.code
     }
 
-    @Test("A good request stays as it is", arguments: SampleRequest.good.indices)
-    func good(index: Int) {
+    @Test(arguments: SampleRequest.good.indices)
+    func `a good request stays as it is`(index: Int) {
         let bytes = SampleRequest.good[index].request.bytes
         #expect(Self.fixed(bytes) == bytes)
     }
 
-    @Test("A head that is no UTF-8 keeps its places")
-    func headNotUTF8() throws {
+    @Test
+    func `a head that is no UTF-8 keeps its places`() throws {
         var request = SampleRequest.texts
         request.setType("multipart/form-data; charset=~~~~; boundary=other")
         var bytes = request.bytes
@@ -40,8 +40,8 @@ struct RequestFixerTests {
         #expect(explanation.parts.count == 3)
     }
 
-    @Test("What was wrong is right afterwards, and nothing else is wrong", arguments: certain)
-    func fixes(request: BrokenRequest) {
+    @Test(arguments: certain)
+    func `what was wrong is right afterwards, and nothing else is wrong`(request: BrokenRequest) {
         let fixed = Self.fixed(request.request.bytes)
         let explanation = BrokenRequestTests.explanation(of: fixed)
         #expect(explanation.isValid, "\(explanation.problems)")
@@ -52,8 +52,8 @@ struct RequestFixerTests {
         #expect(text.lowercased().components(separatedBy: "content-length:").count == 2)
     }
 
-    @Test("Two types that differ are named with their lines, and only their sender can choose")
-    func twoTypes() throws {
+    @Test
+    func `two types that differ are named with their lines, and only their sender can choose`() throws {
         var request = SampleRequest.pictures
         request.replace("image/jpeg\r\n", with: "image/jpeg\r\nContent-Type: text/html\r\n")
         let explanation = BrokenRequestTests.explanation(of: request.bytes)
@@ -66,8 +66,8 @@ struct RequestFixerTests {
         #expect(Self.fixed(request.bytes) == request.bytes)
     }
 
-    @Test("Each backslash that escapes nothing is escaped where a name ends in one")
-    func backslashes() {
+    @Test
+    func `each backslash that escapes nothing is escaped where a name ends in one`() {
         var request = SampleRequest.pictures
         request.replace(#"image"; filename="sea.jpg""#, with: #"i\\m\"age\"; filename="sea.jpg\""#)
         let fixed = Self.fixed(request.bytes)
@@ -77,8 +77,8 @@ struct RequestFixerTests {
         #expect(parts.map(\.filename) == [#"sea.jpg\"#, #"sea.jpg\"#])
     }
 
-    @Test("The bytes tell the type, however the announced one is spelled")
-    func bytesWin() {
+    @Test
+    func `the bytes tell the type, however the announced one is spelled`() {
         for announced in ["image/jpeg", "image/jpg", "image/pjpeg; q=1"] {
             var request = SampleRequest.pictures
             request.replace("image/jpeg", with: announced)
@@ -89,8 +89,8 @@ struct RequestFixerTests {
         }
     }
 
-    @Test("A word that is no type, and contradicts the bytes, is left to the sender")
-    func wordForType() {
+    @Test
+    func `a word that is no type, and contradicts the bytes, is left to the sender`() {
         var request = SampleRequest.pictures
         request.replace("image/jpeg", with: "jpeg")
         request.replace(Picture.jpeg, with: Picture.heic)
@@ -98,15 +98,15 @@ struct RequestFixerTests {
         #expect(Self.fixed(request.bytes) == request.bytes)
     }
 
-    @Test("However it is cut, the same comes out", arguments: certain)
-    func chunks(request: BrokenRequest) {
+    @Test(arguments: certain)
+    func `however it is cut, the same comes out`(request: BrokenRequest) {
         let bytes = request.request.bytes
         let whole = Self.fixed(bytes)
         for size in [1, 7] { #expect(Self.fixed(bytes, in: size) == whole) }
     }
 
-    @Test("What is not certain is left as it is, and said")
-    func uncertain() {
+    @Test
+    func `what is not certain is left as it is, and said`() {
         var request = SampleRequest.texts
         request.replace("name=\"title\"", with: "name=\"\"")
         let explanation = BrokenRequestTests.explanation(of: request.bytes)
@@ -142,8 +142,8 @@ struct RequestFixerTests {
         ),
     ]
 
-    @Test("What is fixed at some places only is also left, with the others", arguments: halves.indices)
-    func half(index: Int) {
+    @Test(arguments: halves.indices)
+    func `what is fixed at some places only is also left, with the others`(index: Int) {
         let row = Self.halves[index]
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: row.body.utf8)
         let groups = [explanation.fixable, explanation.unfixable].map { findings in
@@ -153,57 +153,55 @@ struct RequestFixerTests {
         #expect([explanation.fixable, explanation.unfixable].map(\.count) == [row.fixed.count, row.left.count])
     }
 
-    @Test(
-        "What may be meant is not taken away",
-        arguments: [
-            // Files of lines, all of which end in a line break.
-            (0..<3).map { "--XX\r\n\(header)\"\($0)\"; filename=\"\($0).csv\"\r\n\r\na,b\r\n\($0),2\r\n\r\n" }.joined()
-                + "--XX--\r\n",
-            // A part behind another form's delimiter.
-            "--YY\r\n\(header)\"a\"\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
-            // A part whose delimiter has a typo, with and without a header.
-            "--XY\r\nContent-Type: text/plain\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
-            "--XY\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
-            "-- XX\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
-            // A part behind the close delimiter, whose delimiter has a dash too many.
-            "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX--\r\n---XX\r\n\(header)\"b\"\r\n\r\n2\r\n---XX--\r\n",
-            // A text that may be a header's field, or lines of it.
-            "--XX\r\n\(header)\"a\"\r\nNote: milk\r\n--XX--\r\n",
-            "--XX\r\n\(header)\"a\"\r\nNote: milk\neggs\r\n--XX--\r\n",
-            "--XX\r\n\(header)\"a\"\r\na\n\nb\r\n--XX--\r\n",
-            // The close delimiter of another form.
-            "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--YY--\r\n",
-            // A text that quotes the close delimiter.
-            "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX--\r\n2\r\n--XX--\r\n",
-            // Values that may end elsewhere.
-            "--XX\r\n\(header)\"a\"; filename=\"a.png\"Content-Type: image/png\r\n\r\n1\r\n--XX--\r\n",
-            "--XX\r\n\(header)\"a\": filename=\"a.png\"\r\n\r\n1\r\n--XX--\r\n",
-            "--XX\r\n\(header)\"a\"; filenameD\"a.png\"\r\n\r\n1\r\n--XX--\r\n",
-            "--XX\r\n\(header)\"a\"; filename==\"a.png\"\r\n\r\n1\r\n--XX--\r\n",
-            "--XX\r\n\(header)\"a\"; filename=\"\"a.png\"\r\n\r\n1\r\n--XX--\r\n",
-            "--XX\r\n\(header)a b\"\r\n\r\n1\r\n--XX--\r\n",
-            "--XX\r\n\(header)'a' filename='b'\r\n\r\n1\r\n--XX--\r\n",
-            // A header's field with a byte too many in its name, or with a blank before it.
-            "--XX\r\n\(header)\"a\"\r\nContent-T\u{1}ype: text/plain\r\n\r\n1\r\n--XX--\r\n",
-            "--XX\r\n\(header)\"a\"\r\n Content-Type: text/plain\r\n\r\n1\r\n--XX--\r\n",
-            // Line breaks with a byte in them.
-            "--XX\r\n\(header)\"a\"\r\n\r\t\n1\r\n--XX--\r\n",
-            "--XX\r\n\(header)\"a\"\r\n;\r\n1\r\n--XX--\r\n",
-            "--XX\r\n\(header)\"a\"\r\n\r\n1\r;\n--XX--\r\n",
-            "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n;--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
-            // A line of blanks that is the blank line, or continues the field before it.
-            "--XX\r\n\(header)\"a\"\r\n \r\nContent-Type: text/plain\r\n\r\n1\r\n--XX--\r\n",
-            "--XX\r\n\(header)\"a\"\r\n \r\n\r\n1\r\n--XX--\r\n",
-            // A content that is the close delimiter without its dashes, or another form's with a typographic dash.
-            "--XX\r\n\(header)\"a\"\r\n\r\nXX--\r\n",
-            "---XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX—\r\n",
-            // Parts without what others have, whose content may begin or end with it.
-            "--XX\r\n\(header)\"a\"\r\n1 2\r\n--XX\r\n\(header)\"b\"\r\n3 4\r\n--XX\r\n\(header)\"c\"\r\n\r\n5\r\n"
-                + "--XX--\r\n",
-            "--XX\r\n\(header)\"a\"\r\nContent-Type: text/plain\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n3 4\r\n--XX--\r\n",
-            "--XX\r\n\(header)\"a\"\r\n\r\n1--XX\r\n\(header)\"b\"\r\n\r\n2--XX\r\n\(header)\"c\"\r\n\r\n3\r\n--XX--\r\n",
-        ])
-    func meant(body: String) {
+    @Test(arguments: [
+        // Files of lines, all of which end in a line break.
+        (0..<3).map { "--XX\r\n\(header)\"\($0)\"; filename=\"\($0).csv\"\r\n\r\na,b\r\n\($0),2\r\n\r\n" }.joined()
+            + "--XX--\r\n",
+        // A part behind another form's delimiter.
+        "--YY\r\n\(header)\"a\"\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+        // A part whose delimiter has a typo, with and without a header.
+        "--XY\r\nContent-Type: text/plain\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+        "--XY\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+        "-- XX\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+        // A part behind the close delimiter, whose delimiter has a dash too many.
+        "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX--\r\n---XX\r\n\(header)\"b\"\r\n\r\n2\r\n---XX--\r\n",
+        // A text that may be a header's field, or lines of it.
+        "--XX\r\n\(header)\"a\"\r\nNote: milk\r\n--XX--\r\n",
+        "--XX\r\n\(header)\"a\"\r\nNote: milk\neggs\r\n--XX--\r\n",
+        "--XX\r\n\(header)\"a\"\r\na\n\nb\r\n--XX--\r\n",
+        // The close delimiter of another form.
+        "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--YY--\r\n",
+        // A text that quotes the close delimiter.
+        "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX--\r\n2\r\n--XX--\r\n",
+        // Values that may end elsewhere.
+        "--XX\r\n\(header)\"a\"; filename=\"a.png\"Content-Type: image/png\r\n\r\n1\r\n--XX--\r\n",
+        "--XX\r\n\(header)\"a\": filename=\"a.png\"\r\n\r\n1\r\n--XX--\r\n",
+        "--XX\r\n\(header)\"a\"; filenameD\"a.png\"\r\n\r\n1\r\n--XX--\r\n",
+        "--XX\r\n\(header)\"a\"; filename==\"a.png\"\r\n\r\n1\r\n--XX--\r\n",
+        "--XX\r\n\(header)\"a\"; filename=\"\"a.png\"\r\n\r\n1\r\n--XX--\r\n",
+        "--XX\r\n\(header)a b\"\r\n\r\n1\r\n--XX--\r\n",
+        "--XX\r\n\(header)'a' filename='b'\r\n\r\n1\r\n--XX--\r\n",
+        // A header's field with a byte too many in its name, or with a blank before it.
+        "--XX\r\n\(header)\"a\"\r\nContent-T\u{1}ype: text/plain\r\n\r\n1\r\n--XX--\r\n",
+        "--XX\r\n\(header)\"a\"\r\n Content-Type: text/plain\r\n\r\n1\r\n--XX--\r\n",
+        // Line breaks with a byte in them.
+        "--XX\r\n\(header)\"a\"\r\n\r\t\n1\r\n--XX--\r\n",
+        "--XX\r\n\(header)\"a\"\r\n;\r\n1\r\n--XX--\r\n",
+        "--XX\r\n\(header)\"a\"\r\n\r\n1\r;\n--XX--\r\n",
+        "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n;--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+        // A line of blanks that is the blank line, or continues the field before it.
+        "--XX\r\n\(header)\"a\"\r\n \r\nContent-Type: text/plain\r\n\r\n1\r\n--XX--\r\n",
+        "--XX\r\n\(header)\"a\"\r\n \r\n\r\n1\r\n--XX--\r\n",
+        // A content that is the close delimiter without its dashes, or another form's with a typographic dash.
+        "--XX\r\n\(header)\"a\"\r\n\r\nXX--\r\n",
+        "---XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX—\r\n",
+        // Parts without what others have, whose content may begin or end with it.
+        "--XX\r\n\(header)\"a\"\r\n1 2\r\n--XX\r\n\(header)\"b\"\r\n3 4\r\n--XX\r\n\(header)\"c\"\r\n\r\n5\r\n"
+            + "--XX--\r\n",
+        "--XX\r\n\(header)\"a\"\r\nContent-Type: text/plain\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n3 4\r\n--XX--\r\n",
+        "--XX\r\n\(header)\"a\"\r\n\r\n1--XX\r\n\(header)\"b\"\r\n\r\n2--XX\r\n\(header)\"c\"\r\n\r\n3\r\n--XX--\r\n",
+    ])
+    func `what may be meant is not taken away`(body: String) {
         var examination = FormExamination(contentType: "multipart/form-data; boundary=XX")
         examination.read(Array(body.utf8).span.bytes)
         #expect(examination.finish().fixable.isEmpty)
@@ -236,8 +234,8 @@ struct RequestFixerTests {
         ),
     ]
 
-    @Test("What can only have been meant in one way is fixed", arguments: single.indices)
-    func onlyOne(index: Int) {
+    @Test(arguments: single.indices)
+    func `what can only have been meant in one way is fixed`(index: Int) {
         let head = "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\n"
         let (broken, fixed) = Self.single[index]
         let bytes = Array("\(head)Content-Length: \(broken.utf8.count)\r\n\r\n\(broken)".utf8)
@@ -249,24 +247,22 @@ struct RequestFixerTests {
         #expect(left.allSatisfy { $0.severity != .error }, "\(left)")
     }
 
-    @Test("A line break before a delimiter that lost its LF is fixed behind a picture's end")
-    func carriageReturnBehindPicture() {
+    @Test
+    func `a line break before a delimiter that lost its LF is fixed behind a picture's end`() {
         var request = SampleRequest.pictures
         request.replace(Picture.jpeg + [0x0D, 0x0A], with: Picture.jpeg + [0x0D])
         #expect(Self.fixed(request.bytes) == SampleRequest.pictures.bytes)
     }
 
-    @Test(
-        "A body that ends in its content is closed only if nothing may be missing",
-        arguments: [("1", true), ("1\r\n2", false), ("1\r", false), ("1\r\nFormBoundary7MA4--\r\na=b", false)])
-    func unclosed(content: String, isFixed: Bool) {
+    @Test(arguments: [("1", true), ("1\r\n2", false), ("1\r", false), ("1\r\nFormBoundary7MA4--\r\na=b", false)])
+    func `a body that ends in its content is closed only if nothing may be missing`(content: String, isFixed: Bool) {
         var request = SampleRequest([.field("a", content)])
         request.body.removeLast("\r\n--FormBoundary7MA4--\r\n".utf8.count)
         #expect(BrokenRequestTests.explanation(of: request.bytes).fixable.isEmpty == !isFixed)
     }
 
-    @Test("A form that is cut off behind a delimiter is not closed there")
-    func cutOffBehindDelimiter() {
+    @Test
+    func `a form that is cut off behind a delimiter is not closed there`() {
         var request = SampleRequest.texts
         request.contentLength = "Content-Length: \(request.body.count)"
         let end = request.body.index(of: Array("3\r\n".utf8)) ?? 0
@@ -276,23 +272,22 @@ struct RequestFixerTests {
         #expect(codes.contains(.wrongCloseDelimiter), "\(codes)")
     }
 
-    @Test(
-        "A text that looks like a part is noted, and one that only resembles it is not",
-        arguments: [
-            ("-XX", false), ("XX--", false), ("1\r\n-XX\r\n", false), ("1\r\n--XX --", false),
-            ("--YY\r\n\(header)\"z\"\r\n\r\n1\r\n--YY--\r\n", false), ("multipart/form-data; boundary=XX", false),
-            ("--YY\r\n\(header)\"z\"\r\n\r\n1", true), ("1\r\n-XX\r\n\(header)\"z\"\r\n\r\n2", true),
-            ("1\r\n-XX\r\nContent-Dispositon: form-data; name=z\r\n\r\n2", true), ("1\r\n-XX\r\n\r\n2", true),
-            ("1\r\n\(header)\"z\"\r\n\r\n2", true), ("1\r\n-XX\(header)\"z\"\r\n\r\n2", true),
-        ])
-    func partInContent(content: String, isNoted: Bool) {
+    @Test(arguments: [
+        ("-XX", false), ("XX--", false), ("1\r\n-XX\r\n", false), ("1\r\n--XX --", false),
+        ("--YY\r\n\(header)\"z\"\r\n\r\n1\r\n--YY--\r\n", false), ("multipart/form-data; boundary=XX", false),
+        ("--YY\r\n\(header)\"z\"\r\n\r\n1", true), ("1\r\n-XX\r\n\(header)\"z\"\r\n\r\n2", true),
+        ("1\r\n-XX\r\nContent-Dispositon: form-data; name=z\r\n\r\n2", true), ("1\r\n-XX\r\n\r\n2", true),
+        ("1\r\n\(header)\"z\"\r\n\r\n2", true), ("1\r\n-XX\(header)\"z\"\r\n\r\n2", true),
+    ])
+    func `a text that looks like a part is noted, and one that only resembles it is not`(content: String, isNoted: Bool)
+    {
         let body = "--XX\r\n\(Self.header)\"a\"\r\n\r\n\(content)\r\n--XX--\r\n"
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
         #expect(explanation.findings.contains { $0.code == .partInContent } == isNoted, "\(explanation)")
     }
 
-    @Test("A picture without the blank line before it gets that line, and keeps its bytes")
-    func pictureWithoutBlankLine() throws {
+    @Test
+    func `a picture without the blank line before it gets that line, and keeps its bytes`() throws {
         // The picture's first line holds NUL and line breaks, as a camera's does.
         let segment: [UInt8] = [0xFF, 0xE1, 0, 16] + Array("Exif\0\0MM\0\n\nX: y".utf8)
         let picture = Picture.jpeg(segments: segment)
@@ -304,8 +299,8 @@ struct RequestFixerTests {
         #expect(fixed == SampleRequest([.file("image", "sea.jpg", "image/jpeg", picture)]).bytes)
     }
 
-    @Test("What a second reading finds again is not called fixed")
-    func secondReading() {
+    @Test
+    func `what a second reading finds again is not called fixed`() {
         let explanation = BrokenRequestTests.explanation(of: Self.certain[0].request.bytes)
         let again = explanation.outcome(reading: explanation)
         #expect(again.fixed.allSatisfy { $0.severity != .error || explanation.unfixable.map(\.code).contains($0.code) })
@@ -314,8 +309,8 @@ struct RequestFixerTests {
         #expect(!BrokenRequestTests.explanation(of: SampleRequest.pictures.bytes).keepsContents(in: unread))
     }
 
-    @Test("What is found in a name that is put right has its place in the body")
-    func place() {
+    @Test
+    func `what is found in a name that is put right has its place in the body`() {
         let name = String(repeating: "\"", count: 100) + "\u{1}"
         let body = Array("--XX\r\n\(Self.header)\"a\"; filename=\"\(name).jpg\"\r\n\r\n1\r\n--XX--\r\n".utf8)
         var examination = FormExamination(contentType: "multipart/form-data; boundary=XX")
@@ -325,8 +320,8 @@ struct RequestFixerTests {
         #expect(findings.allSatisfy { $0.offset <= body.count })
     }
 
-    @Test("What no fix brings back is still told by the length")
-    func cutOff() {
+    @Test
+    func `what no fix brings back is still told by the length`() {
         var request = SampleRequest.pictures
         request.replace("Content-Type: image/jpeg", with: "Content-Type: image/jpg")
         request.contentLength = "Content-Length: \(request.body.count)"
@@ -337,8 +332,8 @@ struct RequestFixerTests {
         #expect(fixed.contains("Content-Length: \(length + 1)\r\n"))
     }
 
-    @Test("A chunked request comes out in one piece with its length")
-    func chunked() {
+    @Test
+    func `a chunked request comes out in one piece with its length`() {
         var request = SampleRequest.texts
         let size = String(request.body.count, radix: 16)
         request.contentLength = "Transfer-Encoding: chunked"
@@ -353,8 +348,8 @@ struct RequestFixerTests {
         #expect(BrokenRequestTests.explanation(of: request.bytes).fixable.map(\.code) == [.malformedChunk])
     }
 
-    @Test("Most of what is refused can be fixed")
-    func share() {
+    @Test
+    func `most of what is refused can be fixed`() {
         #expect(Self.certain.count >= 60)
     }
 }

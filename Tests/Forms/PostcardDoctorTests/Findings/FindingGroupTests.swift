@@ -15,8 +15,8 @@ struct FindingGroupTests {
 
     private static let disposition = "Content-Disposition: form-data; name=\"a\""
 
-    @Test("A thousand of them are one, with the first places and how many there are")
-    func thousand() throws {
+    @Test
+    func `a thousand of them are one, with the first places and how many there are`() throws {
         let groups = Self.groups(Self.parts(1000, "\(Self.disposition)\r\nContent-Transfer-Encoding: binary"))
         let encodings = groups.filter { $0.finding.code == .contentTransferEncoding }
         let group = try #require(encodings.first)
@@ -26,8 +26,8 @@ struct FindingGroupTests {
         #expect(group.consequences.isEmpty && group.otherConsequences == 0)
     }
 
-    @Test("Those of another kind that follow from them are one each")
-    func consequences() throws {
+    @Test
+    func `those of another kind that follow from them are one each`() throws {
         let body = "--XX\r\n" + Self.disposition + "\r\n\r\n1\r\n--XX--\r\n"
         let groups = Self.groups(body.replacing("--XX", with: "--YY"))
         #expect(groups.map(\.finding.code) == [.boundaryMismatch])
@@ -37,8 +37,8 @@ struct FindingGroupTests {
         #expect(group.consequences.map(\.places.count) == [1])
     }
 
-    @Test("Where a kind is left out, what follows from it stays")
-    func leavingOut() {
+    @Test
+    func `where a kind is left out, what follows from it stays`() {
         let body = "--YY\r\n\(Self.disposition)\r\n\r\n1\r\n--YY--\r\n"
         let groups = Self.groups(body, leavingOut: [.boundaryMismatch])
         #expect(groups.map(\.finding.code) == [.delimiterNotFound])

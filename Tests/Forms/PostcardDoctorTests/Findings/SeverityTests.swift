@@ -98,8 +98,8 @@ struct SeverityTests {
     private static let picture = "\"p\"; filename=\"p.jpg\"\r\nContent-Type: image/jpeg"
     private static let line = (header: #""a""#, content: Array("1\r\n".utf8))
 
-    @Test("What loses or alters something is an error, and what arrives is a warning", arguments: forms.indices)
-    func severity(index: Int) throws {
+    @Test(arguments: forms.indices)
+    func `what loses or alters something is an error, and what arrives is a warning`(index: Int) throws {
         let form = Self.forms[index]
         let explanation = Explanation(contentType: Self.type, body: form.body)
         let first = try #require(explanation.findings.first)
@@ -108,8 +108,8 @@ struct SeverityTests {
         #expect(explanation.isValid == (form.severity == .warning), "\(form.name): \(explanation)")
     }
 
-    @Test("Fields behind S3's file, which it does not read, are an error")
-    func fieldsAfterFile() {
+    @Test
+    func `fields behind S3's file, which it does not read, are an error`() {
         let form = Self.body(
             (#""key""#, Array("a.jpg".utf8)), (#""file"; filename="a.bin""#, Self.binary),
             (#""policy""#, Array("e30=".utf8)))
@@ -118,8 +118,8 @@ struct SeverityTests {
         #expect(!explanation.isValid)
     }
 
-    @Test("A body without a length is lost, unless the version of HTTP frames it", arguments: ["1.1", "2", "3"])
-    func missingLength(version: String) {
+    @Test(arguments: ["1.1", "2", "3"])
+    func `a body without a length is lost, unless the version of HTTP frames it`(version: String) {
         let head = "POST / HTTP/\(version)\r\nContent-Type: \(Self.type)\r\n\r\n"
         let explanation = Explanation(request: Array(head.utf8) + Self.body(Self.field))
         #expect(explanation.findings.map(\.code) == (version == "1.1" ? [.missingLength] : []))
@@ -142,8 +142,8 @@ struct SeverityTests {
         ),
     ]
 
-    @Test("What loses data is said first, and a line break before it that only follows from it afterwards")
-    func order() {
+    @Test
+    func `what loses data is said first, and a line break before it that only follows from it afterwards`() {
         for row in Self.written {
             let explanation = Explanation(contentType: Self.type, body: row.body)
             let root = explanation.findings.first

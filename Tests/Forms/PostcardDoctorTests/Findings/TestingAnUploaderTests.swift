@@ -41,8 +41,8 @@ struct TestingAnUploaderTests {
         #expect(!explanation.problems.contains { $0.code == .misspelledMediaType })
     }
 
-    @Test("shows what is compiled here")
-    func page() throws {
+    @Test
+    func `shows what is compiled here`() throws {
         let test = URL(filePath: #filePath)
         let page = Repository.sources(of: "PostcardDoctor").appending(path: "PostcardDoctor.docc/TestingAnUploader.md")
         let compiled = Self.lines(try String(contentsOf: test, encoding: .utf8))

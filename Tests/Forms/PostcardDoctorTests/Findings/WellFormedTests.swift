@@ -22,15 +22,15 @@ struct WellFormedTests {
         return request
     }
 
-    @Test("is judged by one expectation")
-    func oneExpectation() {
+    @Test
+    func `is judged by one expectation`() {
         let request = uploadRequest(lineBreak: "\r\n")
         let explanation = Explanation(headerFields: request.allHTTPHeaderFields, body: request.httpBody ?? Data())
         #expect(explanation.isWellFormed)
     }
 
-    @Test("fails it with the byte, the reason and the fix")
-    func failedExpectation() {
+    @Test
+    func `fails it with the byte, the reason and the fix`() {
         let request = uploadRequest(lineBreak: "\n")
         withKnownIssue {
             let explanation = Explanation(headerFields: request.allHTTPHeaderFields, body: request.httpBody ?? Data())
@@ -41,8 +41,8 @@ struct WellFormedTests {
         }
     }
 
-    @Test("says nothing of a length that the sender's library adds, and all of one that is there")
-    func length() {
+    @Test
+    func `says nothing of a length that the sender's library adds, and all of one that is there`() {
         let body = Array("--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--XX--\r\n".utf8)
         let type = "multipart/form-data; boundary=XX"
         #expect(Explanation(contentType: type, body: body).isWellFormed)
@@ -51,8 +51,8 @@ struct WellFormedTests {
         #expect(Explanation(contentType: nil, body: body).findings.first?.code == .missingContentType)
     }
 
-    @Test("is well-formed with backslashes in its names, which are shown as they were meant")
-    func backslashes() async throws {
+    @Test
+    func `is well-formed with backslashes in its names, which are shown as they were meant`() async throws {
         var form = MultipartForm()
         form.append(Data([1]), named: #"a\"#, filename: #"b\c\"#, contentType: .octetStream)
         let explanation = Explanation(contentType: form.contentType, body: Array(try await form.layout().data()))
@@ -61,8 +61,8 @@ struct WellFormedTests {
         #expect(explanation.parts.map(\.filename) == [#"b\c\"#])
     }
 
-    @Test("is described by what is wrong with it")
-    func description() {
+    @Test
+    func `is described by what is wrong with it`() {
         let body = Array("--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--XX--\r\n".utf8)
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body)
         #expect(explanation.description == "a well-formed form of 1 part")

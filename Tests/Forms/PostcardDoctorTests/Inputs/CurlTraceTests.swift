@@ -45,8 +45,8 @@ struct CurlTraceTests {
         (0x20..<0x7F).contains(byte) ? String(UnicodeScalar(byte)) : "."
     }
 
-    @Test("in hexadecimal digits gives every byte back, however it is cut", arguments: [1, 7, 64, 100_000])
-    func everyByte(piece: Int) throws {
+    @Test(arguments: [1, 7, 64, 100_000])
+    func `in hexadecimal digits gives every byte back, however it is cut`(piece: Int) throws {
         let body = (0...255).map { UInt8($0) } + Array("\r\n--XX--\r\n=> Send data, 1 bytes\n0000: 41".utf8)
         let trace =
             "== Info:   Trying 127.0.0.1:80...\n" + Self.hexadecimal("header", Array(Self.head.utf8))
@@ -58,8 +58,8 @@ struct CurlTraceTests {
         #expect(read.remarks.isEmpty)
     }
 
-    @Test("in characters keeps every offset, shows other bytes as dots, and says so", arguments: [1, 7, 100_000])
-    func offsets(piece: Int) throws {
+    @Test(arguments: [1, 7, 100_000])
+    func `in characters keeps every offset, shows other bytes as dots, and says so`(piece: Int) throws {
         let long = String(repeating: "x", count: 64)
         let body = Array("\r\n--XX\r\n\(long)\r\n\(long)y\r\n\r\n.\n\t초\r\n--XX--".utf8)
         let trace = Self.characters("header", Array(Self.head.utf8)) + Self.characters("data", body)
@@ -114,8 +114,10 @@ struct CurlTraceTests {
         ),
     ]
 
-    @Test("in characters is no reason for problems that the request does not have", arguments: certainProblems)
-    func certain(row: (name: String, parts: [(header: String, content: [UInt8])], codes: [String])) throws {
+    @Test(arguments: certainProblems)
+    func `in characters is no reason for problems that the request does not have`(
+        row: (name: String, parts: [(header: String, content: [UInt8])], codes: [String])
+    ) throws {
         var body: [UInt8] = []
         for part in row.parts {
             body += Array("--XX\r\nContent-Disposition: form-data; \(part.header)\r\n\r\n".utf8) + part.content
@@ -134,8 +136,8 @@ struct CurlTraceTests {
         }
     }
 
-    @Test("with times and numbers in front of its titles, and line ends of Windows, is read alike")
-    func decorated() throws {
+    @Test
+    func `with times and numbers in front of its titles, and line ends of Windows, is read alike`() throws {
         let body = Array("--XX--\r\n".utf8)
         let plain = Self.hexadecimal("header", Array(Self.head.utf8)) + Self.hexadecimal("data", body)
         for prefix in ["11:07:14.386133 ", "[0-0] ", "11:07:14.386133 [0-x] "] {
@@ -146,8 +148,8 @@ struct CurlTraceTests {
         }
     }
 
-    @Test("of several requests gives the first with a body, or the one that is asked for")
-    func several() throws {
+    @Test
+    func `of several requests gives the first with a body, or the one that is asked for`() throws {
         let first = Array("POST /1 HTTP/1.1\r\nContent-Length: 0\r\n\r\n".utf8)
         let second = Array("POST /2 HTTP/1.1\r\nExpect: 100-continue\r\n\r\n".utf8)
         let third = Array("POST /3 HTTP/1.1\r\n\r\n".utf8)
@@ -181,10 +183,8 @@ struct CurlTraceTests {
         return try examination.finish().curl?.url
     }
 
-    @Test(
-        "of a connection over TLS is sent again over TLS",
-        arguments: ["", "11:07:14.386133 ", "11:07:14.386133 [0-0] "])
-    func secure(stamp: String) throws {
+    @Test(arguments: ["", "11:07:14.386133 ", "11:07:14.386133 [0-0] "])
+    func `of a connection over TLS is sent again over TLS`(stamp: String) throws {
         let notes = ["SSL connection using TLSv1.3 / TLS_AES_256_GCM_SHA384", "ALPN: curl offers http/1.1"]
         for write in [Self.hexadecimal, Self.characters] {
             let sent = (write("header", Self.formHead("a.example")) + write("data", Self.form))
@@ -198,8 +198,8 @@ struct CurlTraceTests {
         }
     }
 
-    @Test("that changes to TLS between two requests is sent again as each of them was")
-    func redirect() throws {
+    @Test
+    func `that changes to TLS between two requests is sent again as each of them was`() throws {
         let plain = Self.hexadecimal("header", Self.formHead("a.example")) + Self.hexadecimal("data", Self.form)
         let secure = Self.hexadecimal("header", Self.formHead("b.example")) + Self.hexadecimal("data", Self.form)
         let response = "<= Recv header, 12 bytes (0xc)\n0000: 48 54 54 50 2f 31 2e 31 20 33 30 37 HTTP/1.1 307\n"
@@ -218,15 +218,15 @@ struct CurlTraceTests {
         characters("header", Array(head.utf8)) + "=> Send data, 4 bytes (0x4)\n0000: ABCDEFGH\n",
     ]
 
-    @Test("that lost lines says that its bytes are not certain", arguments: damagedTraces)
-    func damaged(trace: String) throws {
+    @Test(arguments: damagedTraces)
+    func `that lost lines says that its bytes are not certain`(trace: String) throws {
         let read = try requestBytes(of: Array(trace.utf8))
         #expect(read.bytes.starts(with: Self.head.utf8))
         #expect(read.remarks.contains { $0.contains("not certain") })
     }
 
-    @Test("that holds no request says so")
-    func noRequest() {
+    @Test
+    func `that holds no request says so`() {
         let error = #expect(throws: InputError.self) {
             try requestBytes(of: Array("== Info:   Trying 127.0.0.1:1...\n== Info: refused\n".utf8))
         }

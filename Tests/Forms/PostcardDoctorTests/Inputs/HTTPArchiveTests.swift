@@ -34,8 +34,8 @@ struct HTTPArchiveTests {
         return #"{"mimeType": "multipart/form-data; boundary=XX", "text": "\#(escaped)"\#(encoding)}"#
     }
 
-    @Test("with one upload among other requests gives its bytes", arguments: [1, 100, 100_000])
-    func oneUpload(piece: Int) throws {
+    @Test(arguments: [1, 100, 100_000])
+    func `with one upload among other requests gives its bytes`(piece: Int) throws {
         let har = Self.archive(
             Self.entry(method: "GET", headers: []),
             Self.entry(
@@ -50,8 +50,8 @@ struct HTTPArchiveTests {
         #expect(read.remarks.isEmpty)
     }
 
-    @Test("with several uploads lists them, and gives the one that is asked for")
-    func several() throws {
+    @Test
+    func `with several uploads lists them, and gives the one that is asked for`() throws {
         let har = Self.archive(
             Self.entry(method: "GET", url: "https://example.com/", headers: []),
             Self.entry(url: "https://example.com/a", postData: Self.postData(Self.body)),
@@ -82,8 +82,8 @@ struct HTTPArchiveTests {
         ("/pets", [], "http://127.0.0.1:8080/uploads"),
     ]
 
-    @Test("says where the request is sent again", arguments: addresses)
-    func address(url: String, headers: [(String, String)], sentTo: String) throws {
+    @Test(arguments: addresses)
+    func `says where the request is sent again`(url: String, headers: [(String, String)], sentTo: String) throws {
         let fields = headers + [("Content-Type", "multipart/form-data; boundary=XX")]
         let har = Self.archive(Self.entry(url: url, headers: fields, postData: Self.postData(Self.body)))
         var examination = InputExamination()
@@ -91,8 +91,8 @@ struct HTTPArchiveTests {
         #expect(try examination.finish().curl?.url == sentTo)
     }
 
-    @Test("may hold a form that was sent under another type")
-    func otherType() throws {
+    @Test
+    func `may hold a form that was sent under another type`() throws {
         let har = Self.archive(
             Self.entry(method: "GET", headers: []),
             Self.entry(
@@ -110,8 +110,8 @@ struct HTTPArchiveTests {
         ("UTF-8 beyond Latin-1", #"{"text": "초"}"#, nil, Array("초".utf8)),
     ]
 
-    @Test("gives the bytes that are meant", arguments: binaryBodies)
-    func bytes(name: String, postData: String, bodySize: Int?, bytes: [UInt8]) throws {
+    @Test(arguments: binaryBodies)
+    func `gives the bytes that are meant`(name: String, postData: String, bodySize: Int?, bytes: [UInt8]) throws {
         let read = try requestBytes(of: Self.archive(Self.entry(bodySize: bodySize, postData: postData)))
         #expect(read.bytes.suffix(bytes.count).elementsEqual(bytes))
         #expect(read.remarks.isEmpty)
@@ -123,12 +123,10 @@ struct HTTPArchiveTests {
         (postData(body, encoding: "base64"), nil), (postData("/9j/4A", encoding: "base64"), nil),
     ]
 
-    @Test(
-        "without the body's bytes is judged by the head alone",
-        arguments: [
-            #"{"text": ""}"#, #"{"mimeType": "multipart/form-data", "params": [{"name": "a"}]}"#, nil,
-        ])
-    func bodyMissing(postData: String?) throws {
+    @Test(arguments: [
+        #"{"text": ""}"#, #"{"mimeType": "multipart/form-data", "params": [{"name": "a"}]}"#, nil,
+    ])
+    func `without the body's bytes is judged by the head alone`(postData: String?) throws {
         for length in ["100", nil] {
             let fields =
                 [("Content-Type", "multipart/form-data; boundary=XX")] + (length.map { [("Content-Length", $0)] } ?? [])
@@ -143,8 +141,8 @@ struct HTTPArchiveTests {
         }
     }
 
-    @Test("keeps a head's lines apart, whatever its texts hold")
-    func lineBreaks() throws {
+    @Test
+    func `keeps a head's lines apart, whatever its texts hold`() throws {
         let har = Self.archive(
             Self.entry(
                 method: #"POST\r\nA: 1"#, url: #"https://example.com/a b\r\nX: y"#,
@@ -157,8 +155,10 @@ struct HTTPArchiveTests {
         )
     }
 
-    @Test("that lost bytes says so, and its length is not taken for a mistake of the sender", arguments: lossyBodies)
-    func lossy(postData: String, bodySize: Int?) throws {
+    @Test(arguments: lossyBodies)
+    func `that lost bytes says so, and its length is not taken for a mistake of the sender`(
+        postData: String, bodySize: Int?
+    ) throws {
         let fields = [("Content-Type", "multipart/form-data; boundary=XX"), ("Content-Length", "\(bodySize ?? 99)")]
         let har = Self.archive(Self.entry(headers: fields, bodySize: bodySize, postData: postData))
         let read = try requestBytes(of: har)
@@ -169,8 +169,8 @@ struct HTTPArchiveTests {
         #expect(!codes.contains(.contentLengthMismatch))
     }
 
-    @Test("without the content of files is no reason to say that they are empty")
-    func emptyFiles() throws {
+    @Test
+    func `without the content of files is no reason to say that they are empty`() throws {
         let form =
             "--XX\r\nContent-Disposition: form-data; name=\"p\"; filename=\"p.jpg\"\r\nContent-Type: image/jpeg\r\n\r\n"
             + "\r\n--XX--\r\n"
@@ -183,8 +183,8 @@ struct HTTPArchiveTests {
         }
     }
 
-    @Test("without the content of files is no reason to say that they are smaller than a policy demands")
-    func fileSizes() throws {
+    @Test
+    func `without the content of files is no reason to say that they are smaller than a policy demands`() throws {
         // {"expiration":"2099-01-01T00:00:00Z","conditions":[["starts-with","$key",""],["content-length-range",1,1000]]}
         let policy =
             "eyJleHBpcmF0aW9uIjoiMjA5OS0wMS0wMVQwMDowMDowMFoiLCJjb25kaXRpb25zIjpbWyJzdGFy"
@@ -204,8 +204,8 @@ struct HTTPArchiveTests {
         }
     }
 
-    @Test("keeps a Content-Length that disagrees with a whole body")
-    func wrongLength() throws {
+    @Test
+    func `keeps a Content-Length that disagrees with a whole body`() throws {
         let fields = [("Content-Type", "multipart/form-data; boundary=XX"), ("Content-Length", "7")]
         let har = Self.archive(
             Self.entry(headers: fields, bodySize: Self.body.utf8.count, postData: Self.postData(Self.body)))
@@ -214,8 +214,8 @@ struct HTTPArchiveTests {
         #expect(try examination.finish().findings.first?.code == .contentLengthMismatch)
     }
 
-    @Test("may have a size that is no whole number", arguments: ["12.5", "1e3", "\"62\"", "{}", "null"])
-    func size(json: String) throws {
+    @Test(arguments: ["12.5", "1e3", "\"62\"", "{}", "null"])
+    func `may have a size that is no whole number`(json: String) throws {
         let har = String(
             decoding: Self.archive(Self.entry(bodySize: 77, postData: Self.postData(Self.body))), as: UTF8.self)
         let read = try requestBytes(of: Array(har.replacing("77", with: json).utf8))
@@ -230,8 +230,8 @@ struct HTTPArchiveTests {
         (#"{"[": \#(nested(511))}"#, "\"log\""), (#"{"\"[": \#(nested(512))}"#, "512 levels"),
     ]
 
-    @Test("that is none is refused with a reason", arguments: noArchives)
-    func refused(json: String, words: String) throws {
+    @Test(arguments: noArchives)
+    func `that is none is refused with a reason`(json: String, words: String) throws {
         do {
             _ = try requestBytes(of: Array(json.utf8))
             Issue.record("Nothing was thrown.")

@@ -21,8 +21,8 @@ struct RequestEndTests {
         ("", false, false),
     ]
 
-    @Test("is told by its head, however it is cut", arguments: requests)
-    func end(wire: String, isComplete: Bool, expectsContinue: Bool) {
+    @Test(arguments: requests)
+    func `is told by its head, however it is cut`(wire: String, isComplete: Bool, expectsContinue: Bool) {
         let bytes = Array(wire.utf8)
         for size in [1, 4, max(bytes.count, 1)] {
             var end = RequestEnd()

@@ -44,8 +44,10 @@ struct RequestInputTests {
         ),
     ]
 
-    @Test("that is no request is called by its name, however it is cut", arguments: foreignInputs)
-    func foreign(name: String, bytes: [UInt8], words: String) throws {
+    @Test(arguments: foreignInputs)
+    func `that is no request is called by its name, however it is cut`(name: String, bytes: [UInt8], words: String)
+        throws
+    {
         for size in [1, 5, 4096] {
             var examination = InputExamination()
             for start in stride(from: 0, to: bytes.count, by: size) {
@@ -58,8 +60,8 @@ struct RequestInputTests {
         }
     }
 
-    @Test("that is a body alone is answered with the option that explains it")
-    func bodyAlone() throws {
+    @Test
+    func `that is a body alone is answered with the option that explains it`() throws {
         var examination = InputExamination()
         let body = Array("--a1\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx\r\n--a1--\r\n".utf8)
         try examination.read(body.span.bytes)
@@ -67,13 +69,11 @@ struct RequestInputTests {
         #expect(finding.advice.contains("--content-type 'multipart/form-data; boundary=a1'"))
     }
 
-    @Test(
-        "that is a request, though a broken one, is judged as one",
-        arguments: [
-            "POST /\r\nHost: x\r\n\r\n", "POST\r\nHost: x\r\n\r\n", "post / http/1.1\nhost: x\n\n",
-            "\r\nPOST / HTTP/1.1\r\nHost: x\r\n\r\n", "Host: x\r\nContent-Type: multipart/form-data\r\n\r\n",
-        ])
-    func brokenRequest(request: String) throws {
+    @Test(arguments: [
+        "POST /\r\nHost: x\r\n\r\n", "POST\r\nHost: x\r\n\r\n", "post / http/1.1\nhost: x\n\n",
+        "\r\nPOST / HTTP/1.1\r\nHost: x\r\n\r\n", "Host: x\r\nContent-Type: multipart/form-data\r\n\r\n",
+    ])
+    func `that is a request, though a broken one, is judged as one`(request: String) throws {
         var input = RequestInput()
         let bytes = Array(request.utf8)
         try input.read(bytes.span.bytes) { _ in }
@@ -81,8 +81,8 @@ struct RequestInputTests {
         #expect(input.foreign == nil)
     }
 
-    @Test("that is a HAR file beyond the limit is refused with what to do")
-    func archiveTooLarge() throws {
+    @Test
+    func `that is a HAR file beyond the limit is refused with what to do`() throws {
         let archive = Array(#"{"log": {"entries": []}}"#.utf8) + [UInt8](repeating: 0x20, count: 1 << 20)
         var input = RequestInput(maximumArchiveBytes: archive.count)
         try input.read(archive.span.bytes) { _ in }
@@ -113,8 +113,10 @@ struct RequestInputTests {
         ([visit, "POST /cut HTTP/1.1\r\nHost: x\r\n"], nil, 2), ([post, "POST /cut HTTP/1.1\r\nHost"], nil, 1),
     ]
 
-    @Test("of several requests gives the first with a form, or the one that is asked for", arguments: sequences)
-    func several(requests: [String], entry: Int?, taken: Int) throws {
+    @Test(arguments: sequences)
+    func `of several requests gives the first with a form, or the one that is asked for`(
+        requests: [String], entry: Int?, taken: Int
+    ) throws {
         // Servers ignore empty lines between requests.
         for (piece, separator) in [(1, ""), (7, ""), (64, "\r\n"), (1, "\r\n\n"), (1000, ""), (1000, "\r\n")] {
             let bytes = Array(requests.joined(separator: separator).utf8)
@@ -127,8 +129,8 @@ struct RequestInputTests {
         }
     }
 
-    @Test("of several requests is explained as if it had only one")
-    func oneOfSeveral() throws {
+    @Test
+    func `of several requests is explained as if it had only one`() throws {
         let wanted = Self.chunked.replacing("\"a\"\r\n\r\n", with: "\"a\"\n\r\n\n")
         for input in [Self.visit + wanted + Self.post, wanted + Self.visit] {
             var examination = InputExamination()
@@ -145,14 +147,12 @@ struct RequestInputTests {
         #expect(error?.code == .noEntry)
     }
 
-    @Test(
-        "that goes on without a request line is one request",
-        arguments: [
-            "hello\r\n", "\r\nhello\r\n", "POST /\r\n\r\n", "post / HTTP/1.1\r\n\r\n", "POST / FTP/1.1\r\n\r\n",
-            "POST / HTTP/2\r\n\r\n", "POST / HTTP/1.1", String(repeating: "x", count: 9_000),
-            "POST /\(String(repeating: "x", count: 9_000)) HTTP/1.1\r\n\r\n",
-        ])
-    func excess(bytes: String) throws {
+    @Test(arguments: [
+        "hello\r\n", "\r\nhello\r\n", "POST /\r\n\r\n", "post / HTTP/1.1\r\n\r\n", "POST / FTP/1.1\r\n\r\n",
+        "POST / HTTP/2\r\n\r\n", "POST / HTTP/1.1", String(repeating: "x", count: 9_000),
+        "POST /\(String(repeating: "x", count: 9_000)) HTTP/1.1\r\n\r\n",
+    ])
+    func `that goes on without a request line is one request`(bytes: String) throws {
         for request in [Self.post, Self.chunked, Self.unframed, Self.visit] {
             let input = Array((request + bytes + Self.post).utf8)
             for piece in [1, 100, 100_000] {
@@ -163,8 +163,8 @@ struct RequestInputTests {
         }
     }
 
-    @Test("that is a request comes out as it went in")
-    func request() throws {
+    @Test
+    func `that is a request comes out as it went in`() throws {
         let bytes = Array("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc".utf8)
         for piece in [1, 16, 1000] {
             let read = try requestBytes(of: bytes, piece: piece)

@@ -7,14 +7,14 @@ import Testing
 struct BrowserReadingTests {
     static let cases = (try? BrowserReading.all()) ?? []
 
-    @Test("is read as browsers read it, or differs as the list says", arguments: cases)
-    func reading(reading: BrowserReading) {
+    @Test(arguments: cases)
+    func `is read as browsers read it, or differs as the list says`(reading: BrowserReading) {
         let listed = BrowserDifference<ReadingOutcome>.all.first { $0.cases.contains(reading.id) }
         #expect(Self.outcome(of: reading) == listed?.outcome ?? .same)
     }
 
-    @Test("is one of 110, and the list names each at most once")
-    func list() {
+    @Test
+    func `is one of 110, and the list names each at most once`() {
         #expect(Self.cases.count == 110)
         let listed = BrowserDifference<ReadingOutcome>.all.flatMap(\.cases)
         #expect(Set(listed).count == listed.count)

@@ -8,8 +8,8 @@ struct BrowserReferencePageTests {
     private static let file = Repository.sources(of: "PostcardForm")
         .appending(path: "PostcardForm.docc/BrowserTests.md")
 
-    @Test("matches the list of differences")
-    func page() throws {
+    @Test
+    func `matches the list of differences`() throws {
         if ProcessInfo.processInfo.environment["POSTCARD_WRITE_REFERENCE"] == "1" {
             try Data(Self.text.utf8).write(to: Self.file)
         }

@@ -7,14 +7,14 @@ import Testing
 struct BrowserWritingTests {
     static let cases = (try? BrowserWriting.all()) ?? []
 
-    @Test("is written as browsers write it, or differs as the list says", arguments: cases)
-    func writing(writing: BrowserWriting) throws {
+    @Test(arguments: cases)
+    func `is written as browsers write it, or differs as the list says`(writing: BrowserWriting) throws {
         let listed = BrowserDifference<WritingOutcome>.all.first { $0.cases.contains(writing.id) }
         #expect(try Self.outcome(of: writing) == listed?.outcome ?? .same)
     }
 
-    @Test("is one of 86, and the list names each at most once")
-    func list() {
+    @Test
+    func `is one of 86, and the list names each at most once`() {
         #expect(Self.cases.count == 86)
         let listed = BrowserDifference<WritingOutcome>.all.flatMap(\.cases)
         #expect(Set(listed).count == listed.count)

@@ -18,8 +18,8 @@ struct CodingSamplesTests {
         var pictures: [FormFile]
     }
 
-    @Test("A value is sent, received and decoded")
-    func thereAndBack() throws {
+    @Test
+    func `a value is sent, received and decoded`() throws {
         let folder = try TemporaryFolder()
         let photo = try folder.file("초코.jpg", [1, 2, 3])
         let pet = Pet(
@@ -37,8 +37,8 @@ struct CodingSamplesTests {
         #expect(try received.pictures.first?.data() == Data([1, 2, 3]))
     }
 
-    @Test("Errors are caught by their type")
-    func errors() throws {
+    @Test
+    func `errors are caught by their type`() throws {
         do {
             _ = try FormDecoder().decode(Pet.self, from: ReceivedForm(["name=초코"]))
             Issue.record("A form without an owner was decoded.")

@@ -14,21 +14,19 @@ struct FormDateStyleTests {
         ("1969-12-31T23:59:59.5Z", -0.5),
     ]
 
-    @Test("ISO 8601 is read as RFC 3339 and browsers write it", arguments: read)
-    func reads(text: String, seconds: Double) throws {
+    @Test(arguments: read)
+    func `ISO 8601 is read as RFC 3339 and browsers write it`(text: String, seconds: Double) throws {
         let decoded = try FormDecoder().decode([String: Date].self, "a=\(text)")
         #expect(decoded == ["a": Date(timeIntervalSince1970: seconds)])
     }
 
-    @Test(
-        "What is no date is refused",
-        arguments: [
-            "2026", "2026-11", "26-11-20", "2026-13-01", "2026-00-01", "2026-11-31", "2025-02-29", "1900-02-29",
-            "2026-11-20T", "2026-11-20T24:00", "2026-11-20T12:60", "2026-11-20T12:00:61Z", "2026-11-20T12:00:00.Z",
-            "2026-11-20T12:00:00+", "2026-11-20T12:00:00+9", "2026-11-20T12:00:00Z ", " 2026-11-20", "2026-11-20Z",
-            "+2026-11-20", "2026-1-1", "1795176000", "２０２６-11-20",
-        ])
-    func refuses(text: String) throws {
+    @Test(arguments: [
+        "2026", "2026-11", "26-11-20", "2026-13-01", "2026-00-01", "2026-11-31", "2025-02-29", "1900-02-29",
+        "2026-11-20T", "2026-11-20T24:00", "2026-11-20T12:60", "2026-11-20T12:00:61Z", "2026-11-20T12:00:00.Z",
+        "2026-11-20T12:00:00+", "2026-11-20T12:00:00+9", "2026-11-20T12:00:00Z ", " 2026-11-20", "2026-11-20Z",
+        "+2026-11-20", "2026-1-1", "1795176000", "２０２６-11-20",
+    ])
+    func `what is no date is refused`(text: String) throws {
         let error = #expect(throws: FormDecodingError.self) {
             try FormDecoder().decode([String: Date].self, "a=\(text)")
         }
@@ -44,8 +42,8 @@ struct FormDateStyleTests {
         (1_795_176_000.25, .millisecondsSince1970, "1795176000250"), (-1, .millisecondsSince1970, "-1000"),
     ]
 
-    @Test("Dates are written in their style and read back", arguments: written)
-    func writes(seconds: Double, style: FormDateStyle, text: String) throws {
+    @Test(arguments: written)
+    func `dates are written in their style and read back`(seconds: Double, style: FormDateStyle, text: String) throws {
         let value = ["a": Date(timeIntervalSince1970: seconds)]
         var encoder = FormEncoder()
         encoder.dateStyle = style
@@ -55,8 +53,8 @@ struct FormDateStyleTests {
         #expect(try decoder.decode([String: Date].self, "a=\(text)") == value)
     }
 
-    @Test("Days since the Gregorian reform agree with Foundation's calendar")
-    func calendar() throws {
+    @Test
+    func `days since the Gregorian reform agree with Foundation's calendar`() throws {
         let style = Date.ISO8601FormatStyle()
         for day in stride(from: -141_000, to: 2_900_000, by: 997) {
             let date = Date(timeIntervalSince1970: Double(day) * 86400 + 45_296)
@@ -64,8 +62,8 @@ struct FormDateStyleTests {
         }
     }
 
-    @Test("A format of one's own is used, and its errors are kept")
-    func custom() throws {
+    @Test
+    func `a format of one's own is used, and its errors are kept`() throws {
         struct Own: Error {}
         let style = FormDateStyle.custom(
             write: { "day \(Int($0.timeIntervalSince1970 / 86400))" },

@@ -19,14 +19,14 @@ struct FormDecoderTests {
         (["tags="], [""]),
     ]
 
-    @Test("Lists are understood in every way that they are written", arguments: lists)
-    func readsLists(lines: [String], tags: [String]) throws {
+    @Test(arguments: lists)
+    func `lists are understood in every way that they are written`(lines: [String], tags: [String]) throws {
         struct Tagged: Decodable { var tags: [String] }
         #expect(try decoder.decode(Tagged.self, from: ReceivedForm(lines)).tags == tags)
     }
 
-    @Test("Objects in a list need indices, which may come in any order, with gaps")
-    func objects() throws {
+    @Test
+    func `objects in a list need indices, which may come in any order, with gaps`() throws {
         struct Pet: Decodable, Equatable {
             var name: String
             var tags: [Int]
@@ -42,13 +42,13 @@ struct FormDecoderTests {
         ("off", false), ("no", false),
     ]
 
-    @Test("Truth values are read as browsers and languages write them", arguments: bools)
-    func readsBools(text: String, value: Bool) throws {
+    @Test(arguments: bools)
+    func `truth values are read as browsers and languages write them`(text: String, value: Bool) throws {
         #expect(try decoder.decode([String: Bool].self, "a=\(text)") == ["a": value])
     }
 
-    @Test("A checkbox that is not checked is false, and may be made an error")
-    func absentBool() throws {
+    @Test
+    func `a checkbox that is not checked is false, and may be made an error`() throws {
         struct Box: Decodable {
             var isChecked: Bool
             var isKnown: Bool?
@@ -76,21 +76,21 @@ struct FormDecoderTests {
         var texts: [String?]
     }
 
-    @Test("Inputs that were left empty are nil, but for a text")
-    func emptyInputs() throws {
+    @Test
+    func `inputs that were left empty are nil, but for a text`() throws {
         let inputs = try decoder.decode(
             Inputs.self, "text=", "number=", "date=", "url=", "file=@:", "data=@:", "files=@:", "size=", "numbers=1",
             "numbers=", "texts=", "texts=a")
         #expect(inputs == Inputs(text: "", files: [], numbers: [1, nil], texts: ["", "a"]))
     }
 
-    @Test("Inputs that are not there are nil")
-    func absentInputs() throws {
+    @Test
+    func `inputs that are not there are nil`() throws {
         #expect(try decoder.decode(Inputs.self) == Inputs(files: [], numbers: [], texts: []))
     }
 
-    @Test("The same holds where a type asks for an optional without saying that it may be absent")
-    func optionalsAsked() throws {
+    @Test
+    func `the same holds where a type asks for an optional without saying that it may be absent`() throws {
         struct Asking<Value: Decodable>: Decodable { var a: Value }
         #expect(try decoder.decode(Asking<String?>.self, "a=").a == "")
         #expect(try decoder.decode(Asking<String?>.self).a == nil)
@@ -99,8 +99,8 @@ struct FormDecoderTests {
         #expect(try decoder.decode(Asking<FormFile?>.self).a == nil)
     }
 
-    @Test("What of a value is not there is missing by its own name")
-    func missingWithin() {
+    @Test
+    func `what of a value is not there is missing by its own name`() {
         struct Outer: Decodable {
             var inner: Inner
             struct Inner: Decodable { var name: String }
@@ -109,23 +109,23 @@ struct FormDecoderTests {
         #expect(error?.path == "inner[name]")
     }
 
-    @Test("Fields that nobody asks for do no harm, whatever they are")
-    func unknownFields() throws {
+    @Test
+    func `fields that nobody asks for do no harm, whatever they are`() throws {
         let decoded = try decoder.decode(
             FormEncoderTests.Owner.self, "name=a", "x=1", "x[y]=2", "p[][q]=1", "z[=", "z]=", "[w]=", "v[u]w=",
             "u[[t]]=")
         #expect(decoded == FormEncoderTests.Owner(name: "a", phone: nil))
     }
 
-    @Test("A name with brackets that are not pairs is a key as it stands")
-    func oddNames() throws {
+    @Test
+    func `a name with brackets that are not pairs is a key as it stands`() throws {
         let names = ["a[", "a]", "[a]", "a[b]c", "a[[b]]", "a[b", "a][b"]
         let decoded = try decoder.decode([String: String].self, from: ReceivedForm(names.map { "\($0)=1" }))
         #expect(decoded == Dictionary(uniqueKeysWithValues: names.map { ($0, "1") }))
     }
 
-    @Test("What curl and browsers send in one form")
-    func clients() throws {
+    @Test
+    func `what curl and browsers send in one form`() throws {
         struct Post: Decodable {
             var title: String
             var published: Date
@@ -146,8 +146,8 @@ struct FormDecoderTests {
         #expect(post.agree)
     }
 
-    @Test("A file that the receiver wrote to disk is left there, or read as data")
-    func spooledFile() throws {
+    @Test
+    func `a file that the receiver wrote to disk is left there, or read as data`() throws {
         let folder = try TemporaryFolder()
         let url = try folder.file("spooled", [1, 2, 3])
         let header = try #require(try ReceivedForm(["a=@a.jpg:"]).parts.first).header
@@ -161,8 +161,8 @@ struct FormDecoderTests {
         #expect(error?.code == .fileUnreadable)
     }
 
-    @Test("What a value is told beside its coding reaches it")
-    func userInfo() throws {
+    @Test
+    func `what a value is told beside its coding reaches it`() throws {
         struct Asking: Decodable {
             static let key = CodingUserInfoKey(rawValue: "answer")
             let answer: Int?

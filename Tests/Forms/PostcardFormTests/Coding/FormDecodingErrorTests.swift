@@ -100,8 +100,8 @@ struct FormDecodingErrorTests {
         Case(as: Endless.self, .tooDeep, deep),
     ]
 
-    @Test("It is refused, with the field's path and what was sent", arguments: texts + shapes + limits)
-    func refused(_ refused: Case) throws {
+    @Test(arguments: texts + shapes + limits)
+    func `it is refused, with the field's path and what was sent`(_ refused: Case) throws {
         let form = try ReceivedForm(refused.lines)
         let error = try #require(throws: FormDecodingError.self) { try refused.decode(form) }
         #expect(error.code == refused.code)
@@ -111,8 +111,8 @@ struct FormDecodingErrorTests {
         #expect(error.advice != nil)
     }
 
-    @Test("The part and the byte where it stands are named")
-    func place() throws {
+    @Test
+    func `the part and the byte where it stands are named`() throws {
         let form = try ReceivedForm(["a=1", "b=x"])
         let error = try #require(throws: FormDecodingError.self) {
             try FormDecoder().decode([String: Int].self, from: form)
@@ -121,8 +121,8 @@ struct FormDecodingErrorTests {
         #expect(error.offset == form.parts[1].header.offset)
     }
 
-    @Test("Bytes that are not UTF-8 are no text")
-    func notUTF8() throws {
+    @Test
+    func `bytes that are not UTF-8 are no text`() throws {
         var body = Data("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n".utf8)
         body += Data([0xE9]) + Data("\r\n--XX--".utf8)
         let form = try ReceivedForm(contentType: "multipart/form-data; boundary=XX", body: body)
@@ -133,8 +133,8 @@ struct FormDecodingErrorTests {
         #expect(error?.value == nil)
     }
 
-    @Test("Keys are allowed to the limit and not beyond, wanted or not")
-    func maximumKeys() throws {
+    @Test
+    func `keys are allowed to the limit and not beyond, wanted or not`() throws {
         let form = try ReceivedForm(["a[b]=1", "a[b]=2", "c=1"])
         var decoder = FormDecoder()
         decoder.maximumKeys = 3
@@ -151,8 +151,8 @@ struct FormDecodingErrorTests {
         init(from decoder: any Decoder) {}
     }
 
-    @Test("Depth is allowed to the limit and not beyond")
-    func maximumDepth() throws {
+    @Test
+    func `depth is allowed to the limit and not beyond`() throws {
         var decoder = FormDecoder()
         decoder.maximumDepth = 2
         #expect(try decoder.decode([String: [Int]].self, "a[]=1", "a[]=2") == ["a": [1, 2]])
@@ -162,10 +162,8 @@ struct FormDecodingErrorTests {
         #expect(error?.code == .tooDeep)
     }
 
-    @Test(
-        "A name of thousands of brackets is refused or ignored",
-        arguments: [("[a", 0), ("[a]", 1), ("[", 0), ("[]", 1)])
-    func hostileDepth(brackets: String, count: Int) throws {
+    @Test(arguments: [("[a", 0), ("[a]", 1), ("[", 0), ("[]", 1)])
+    func `a name of thousands of brackets is refused or ignored`(brackets: String, count: Int) throws {
         let name = "a" + String(repeating: brackets, count: 5000)
         let form = try ReceivedForm(["\(name)=1"])
         if count == 0 {
@@ -179,8 +177,8 @@ struct FormDecodingErrorTests {
         }
     }
 
-    @Test("Errors are the standard library's while a type decodes itself")
-    func standardErrors() throws {
+    @Test
+    func `errors are the standard library's while a type decodes itself`() throws {
         struct Lenient: Decodable {
             var number: Int
             var missing: String
@@ -204,8 +202,8 @@ struct FormDecodingErrorTests {
         #expect(lenient.missing == "missing")
     }
 
-    @Test("An error of the value's own passes through unchanged")
-    func ownError() {
+    @Test
+    func `an error of the value's own passes through unchanged`() {
         struct Own: Error, Equatable {}
         struct Throwing: Decodable {
             init(from decoder: any Decoder) throws { throw Own() }
@@ -219,23 +217,23 @@ struct FormDecodingErrorTests {
         Case("a=secret", as: One<Pet>.self, .wrongShape, "a", "secret"),
     ]
 
-    @Test("Descriptions keep what was sent to themselves", arguments: discreet)
-    func discretion(_ refused: Case) throws {
+    @Test(arguments: discreet)
+    func `descriptions keep what was sent to themselves`(_ refused: Case) throws {
         let error = try #require(throws: FormDecodingError.self) { try refused.decode(ReceivedForm(refused.lines)) }
         #expect(!"\(error)".contains("secret"))
         #expect(String(reflecting: error).contains("secret"))
     }
 
-    @Test("A description says which field, what is wrong with it, and what to send instead")
-    func description() throws {
+    @Test
+    func `a description says which field, what is wrong with it, and what to send instead`() throws {
         let error = try #require(throws: FormDecodingError.self) {
             try FormDecoder().decode(Two<Int>.self, "a[b]=x")
         }
         #expect("\(error)" == #""a[b]" is not a whole number. Send digits alone, such as 42."#)
     }
 
-    @Test("Every kind of error is among those that are tested")
-    func everyCode() {
+    @Test
+    func `every kind of error is among those that are tested`() {
         let elsewhere: Set<FormDecodingError.Code> = [.notUTF8, .tooManyKeys, .fileUnreadable]
         let codes = Set((Self.texts + Self.shapes + Self.limits).map(\.code))
         #expect(

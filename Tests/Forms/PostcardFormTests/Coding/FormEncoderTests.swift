@@ -29,8 +29,10 @@ struct FormEncoderTests {
         (.indices, ["tags[0]=a", "tags[1]=b"]),
     ]
 
-    @Test("Properties become fields, in every list style; what has keys is numbered in each", arguments: listStyles)
-    func names(style: FormEncoder.ListStyle, tags: [String]) throws {
+    @Test(arguments: listStyles)
+    func `properties become fields, in every list style; what has keys is numbered in each`(
+        style: FormEncoder.ListStyle, tags: [String]
+    ) throws {
         var encoder = FormEncoder()
         encoder.listStyle = style
         let walks = ["walks[0][name]=x", "walks[0][phone]=1", "walks[1][name]=y"]
@@ -44,8 +46,8 @@ struct FormEncoderTests {
         (.indices, ["m[0][0]=1", "m[0][1]=2", "m[1][0]=3"]),
     ]
 
-    @Test("A list in a list is numbered on the outside", arguments: matrices)
-    func lists(style: FormEncoder.ListStyle, lines: [String]) throws {
+    @Test(arguments: matrices)
+    func `a list in a list is numbered on the outside`(style: FormEncoder.ListStyle, lines: [String]) throws {
         var encoder = FormEncoder()
         encoder.listStyle = style
         #expect(try encoder.lines(["m": [[1, 2], [3]]]) == lines)
@@ -55,8 +57,8 @@ struct FormEncoderTests {
         (.trueFalse, ["yes=true", "no=false"]), (.oneZero, ["yes=1", "no=0"]), (.checkbox, ["yes=on"]),
     ]
 
-    @Test("Truth values are written in the style that was chosen", arguments: bools)
-    func writesBools(style: FormEncoder.BoolStyle, lines: [String]) throws {
+    @Test(arguments: bools)
+    func `truth values are written in the style that was chosen`(style: FormEncoder.BoolStyle, lines: [String]) throws {
         struct Answers: Encodable {
             var yes = true
             var no = false
@@ -66,8 +68,8 @@ struct FormEncoderTests {
         #expect(try encoder.lines(Answers()) == lines)
     }
 
-    @Test("Data is a file as browsers send bytes without a name, or base64")
-    func data() throws {
+    @Test
+    func `data is a file as browsers send bytes without a name, or base64`() throws {
         let document = Data("%PDF-1.7".utf8)
         let part = try #require(try MultipartForm(encoding: ["document": document]).layout().parts.first)
         #expect(part.filename == "blob")
@@ -77,8 +79,8 @@ struct FormEncoderTests {
         #expect(try encoder.lines(["document": document]) == ["document=JVBERi0xLjc="])
     }
 
-    @Test("Files are parts with their name and type, in memory and on disk, alone and in lists")
-    func files() throws {
+    @Test
+    func `files are parts with their name and type, in memory and on disk, alone and in lists`() throws {
         struct Album: Encodable {
             var cover: FormFile
             var pictures: [FormFile]
@@ -97,14 +99,14 @@ struct FormEncoderTests {
         #expect(try form.layout().parts.map(\.contentType) == [.jpeg, .jpeg, .png])
     }
 
-    @Test("A boundary of the caller's own is the form's")
-    func boundary() throws {
+    @Test
+    func `a boundary of the caller's own is the form's`() throws {
         let boundary = try Boundary("XX")
         #expect(try MultipartForm(encoding: ["a": 1], boundary: boundary).boundary == boundary)
     }
 
-    @Test("What a value is told beside its coding reaches it")
-    func userInfo() throws {
+    @Test
+    func `what a value is told beside its coding reaches it`() throws {
         struct Asking: Encodable {
             static let key = CodingUserInfoKey(rawValue: "answer")
 

@@ -66,8 +66,8 @@ struct FormEncodingErrorTests {
         Case("a type's own refusal", .invalidValue, "a[0]", "7", of: ["a": [Refusing()]]),
     ]
 
-    @Test("It is refused, with the field's path and the value", arguments: cases)
-    func refused(_ refused: Case) throws {
+    @Test(arguments: cases)
+    func `it is refused, with the field's path and the value`(_ refused: Case) throws {
         let error = try #require(throws: FormEncodingError.self) { try refused.encode() }
         #expect(error.code == refused.code)
         #expect(error.path.hasPrefix(refused.path))
@@ -78,16 +78,16 @@ struct FormEncodingErrorTests {
         }
     }
 
-    @Test("Every kind of error is among them")
-    func everyCode() {
+    @Test
+    func `every kind of error is among them`() {
         #expect(
             Set(Self.cases.map(\.code)) == [
                 .unnamedValue, .invalidKey, .invalidValue, .fileURL, .emptyElement, .contradictoryShapes, .tooDeep,
             ])
     }
 
-    @Test("Depth is allowed to the limit and not beyond", arguments: FormEncoderTests.listStyles.map(\.style))
-    func depth(style: FormEncoder.ListStyle) throws {
+    @Test(arguments: FormEncoderTests.listStyles.map(\.style))
+    func `depth is allowed to the limit and not beyond`(style: FormEncoder.ListStyle) throws {
         var encoder = FormEncoder()
         encoder.listStyle = style
         encoder.maximumDepth = style == .repeatedName ? 2 : 3
@@ -97,8 +97,8 @@ struct FormEncodingErrorTests {
         #expect(error?.code == .tooDeep)
     }
 
-    @Test("An error of the value's own passes through unchanged")
-    func ownError() {
+    @Test
+    func `an error of the value's own passes through unchanged`() {
         struct Own: Error, Equatable {}
         struct Throwing: Encodable {
             func encode(to encoder: any Encoder) throws { throw Own() }
@@ -106,8 +106,8 @@ struct FormEncodingErrorTests {
         #expect(throws: Own()) { try MultipartForm(encoding: ["a": Throwing()]) }
     }
 
-    @Test("Descriptions keep the value to themselves")
-    func discretion() throws {
+    @Test
+    func `descriptions keep the value to themselves`() throws {
         let error = try #require(throws: FormEncodingError.self) {
             try MultipartForm(encoding: ["a": URL(filePath: "/secret.jpg")])
         }

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("A file in a value")
 struct FormFileTests {
-    @Test("Other encoders and decoders say that they cannot carry it, and what can")
-    func otherCoders() throws {
+    @Test
+    func `other encoders and decoders say that they cannot carry it, and what can`() throws {
         let file = FormFile(Data([1]), filename: "a.jpg")
         let encodingError = try #require(throws: EncodingError.self) { try JSONEncoder().encode(["a": file]) }
         guard case .invalidValue(_, let context) = encodingError else { throw encodingError }
@@ -19,15 +19,15 @@ struct FormFileTests {
         #expect(context.debugDescription.contains("FormDecoder"))
     }
 
-    @Test("A file on disk is named for the last component of its path, unless it is named")
-    func filename() {
+    @Test
+    func `a file on disk is named for the last component of its path, unless it is named`() {
         let url = URL(filePath: "/photos/초코.jpg")
         #expect(FormFile(at: url).filename == "초코.jpg")
         #expect(FormFile(at: url, filename: "a.jpg").filename == "a.jpg")
     }
 
-    @Test("It is moved to where it stays, from memory and from the disk, and over nothing", arguments: [false, true])
-    func moved(isOnDisk: Bool) async throws {
+    @Test(arguments: [false, true])
+    func `it is moved to where it stays, from memory and from the disk, and over nothing`(isOnDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         let written = try folder.file("written", [1, 2, 3])
         let file = isOnDisk ? FormFile(at: written) : FormFile(Data([1, 2, 3]), filename: "a")
@@ -47,8 +47,8 @@ struct FormFileTests {
         #expect(try MultipartForm(encoding: ["a": file]).parts.map(\.metadata) == [.withoutLocation])
     }
 
-    @Test("A type that is no media type is none")
-    func contentType() throws {
+    @Test
+    func `a type that is no media type is none`() throws {
         let body = """
             --XX\r
             Content-Disposition: form-data; name=a; filename=a\r
@@ -62,8 +62,8 @@ struct FormFileTests {
         #expect(file == FormFile(Data(), filename: "a"))
     }
 
-    @Test("It codes itself where a type hands its coder on")
-    func handedOn() throws {
+    @Test
+    func `it codes itself where a type hands its coder on`() throws {
         struct Wrapper: Codable, Equatable {
             var file: FormFile
 

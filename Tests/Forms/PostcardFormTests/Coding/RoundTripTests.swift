@@ -77,21 +77,21 @@ struct RoundTripTests {
         return encoders
     }()
 
-    @Test("A value of everything, in every style", arguments: encoders)
-    func everything(encoder: FormEncoder) throws {
+    @Test(arguments: encoders)
+    func `a value of everything, in every style`(encoder: FormEncoder) throws {
         let value = Everything()
         let form = try ReceivedForm(sent: encoder.encode(value))
         #expect(try FormDecoder().decode(Everything.self, from: form) == value)
     }
 
-    @Test("An enumeration as the whole form", arguments: Everything().shapes)
-    func shapes(shape: Shape) throws {
+    @Test(arguments: Everything().shapes)
+    func `an enumeration as the whole form`(shape: Shape) throws {
         let form = try ReceivedForm(sent: FormEncoder().encode(shape))
         #expect(try FormDecoder().decode(Shape.self, from: form) == shape)
     }
 
-    @Test("Checkboxes that are not checked are not sent and come back as false")
-    func checkboxes() throws {
+    @Test
+    func `checkboxes that are not checked are not sent and come back as false`() throws {
         var encoder = FormEncoder()
         encoder.boolStyle = .checkbox
         let sent = ["a": true, "b": false]
@@ -131,8 +131,8 @@ struct RoundTripTests {
         }
     }
 
-    @Test("A class and its superclass, with containers asked for by hand")
-    func superclass() throws {
+    @Test
+    func `a class and its superclass, with containers asked for by hand`() throws {
         let dog = Dog()
         dog.name = "보리"
         dog.tricks = ["spin"]
@@ -173,8 +173,8 @@ struct RoundTripTests {
         }
     }
 
-    @Test("Nested containers of every kind")
-    func containers() throws {
+    @Test
+    func `nested containers of every kind`() throws {
         #expect(
             try FormEncoder().lines(["a": ByHand()]) == ["a[list][0][first]=1", "a[list][1]=둘", "a[list][2]=true"])
         let form = try ReceivedForm(sent: FormEncoder().encode(["a": ByHand()]))
@@ -225,8 +225,8 @@ struct RoundTripTests {
         }
     }
 
-    @Test("Keys that are set twice, containers that are asked for twice, nil that is asked for")
-    func unusual() throws {
+    @Test
+    func `keys that are set twice, containers that are asked for twice, nil that is asked for`() throws {
         #expect(
             try FormEncoder().lines(Unusual()) == [
                 "text=", "inner[first]=1", "inner[second]=2", "numbers=1", "numbers=", "numbers=3",

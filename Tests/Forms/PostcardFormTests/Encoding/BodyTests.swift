@@ -16,8 +16,8 @@ struct BodyTests {
         String(decoding: try form.layout().reader().readAll(), as: UTF8.self)
     }
 
-    @Test("Fields go before files on request, each in their order")
-    func fieldsFirst() throws {
+    @Test
+    func `fields go before files on request, each in their order`() throws {
         var form = MultipartForm()
         form.append(Data([1]), named: "a", filename: "1.bin")
         form.append("b", named: "b")
@@ -28,8 +28,8 @@ struct BodyTests {
         #expect(sorted.contentType == form.contentType)
     }
 
-    @Test("A header of its own replaces all lines")
-    func headerLines() throws {
+    @Test
+    func `a header of its own replaces all lines`() throws {
         var form = MultipartForm(boundary: try Boundary("XX"))
         var part = FormPart(name: "a", content: .text("b"))
         part.headerLines = Data("Content-Type: text/plain\r\n".utf8)
@@ -37,8 +37,8 @@ struct BodyTests {
         #expect(try body(of: form) == "--XX\r\nContent-Type: text/plain\r\n\r\nb\r\n--XX--\r\n")
     }
 
-    @Test("It is what WHATWG's algorithm writes, byte for byte")
-    func exactBytes() throws {
+    @Test
+    func `it is what WHATWG's algorithm writes, byte for byte`() throws {
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append("초코\r\n둘", named: "name")
         form.append(fileAt: try folder.file("제주 바다.jpg", [1, 2, 3]), named: "petImage")
@@ -78,8 +78,8 @@ struct BodyTests {
                 """)
     }
 
-    @Test("A form without parts is the close delimiter alone")
-    func noParts() throws {
+    @Test
+    func `a form without parts is the close delimiter alone`() throws {
         #expect(try body(of: MultipartForm(boundary: try Boundary("XX"))) == "--XX--\r\n")
     }
 
@@ -89,8 +89,10 @@ struct BodyTests {
         ("100%22", "100%22"), ("pet[0][name]", "pet[0][name]"), ("이름 🐶", "이름 🐶"), ("", ""),
     ]
 
-    @Test("Names and filenames escape a quote, CR, LF and a backslash, and nothing else", arguments: names)
-    func escapes(name: String, written: String) throws {
+    @Test(arguments: names)
+    func `names and filenames escape a quote, CR, LF and a backslash, and nothing else`(name: String, written: String)
+        throws
+    {
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append(Data(), named: name, filename: name, contentType: .png)
         #expect(
@@ -106,10 +108,10 @@ struct BodyTests {
         ("100%0A", "100%0A"),
     ]
 
-    @Test(
-        "Where line breaks are normalized, names and texts have CRLF, and filenames what they had",
-        arguments: lineBreaks)
-    func normalizedLineBreaks(text: String, normalized: String) throws {
+    @Test(arguments: lineBreaks)
+    func `where line breaks are normalized, names and texts have CRLF, and filenames what they had`(
+        text: String, normalized: String
+    ) throws {
         var form = MultipartForm(boundary: try Boundary("XX"), lineBreaks: .normalized)
         form.append(text, named: text)
         form.append(Data(text.utf8), named: "file", filename: text, contentType: .plainText)
@@ -124,8 +126,8 @@ struct BodyTests {
         #expect(try Array(body(of: form).utf8) == Array(expected.utf8))
     }
 
-    @Test("What is written is read back, whatever is in it")
-    func roundTrip() throws {
+    @Test
+    func `what is written is read back, whatever is in it`() throws {
         var form = MultipartForm()
         let delimiterWithoutItsEnd = "\r\n--\(form.boundary.value.dropLast())"
         let contents: [String: [UInt8]] = [
@@ -171,8 +173,8 @@ struct BodyTests {
         return result
     }
 
-    @Test("Every name and filename is read back, save a path, and an escape that is in the name itself")
-    func everyName() throws {
+    @Test
+    func `every name and filename is read back, save a path, and an escape that is in the name itself`() throws {
         var random = SeededGenerator(seed: 15)
         var form = MultipartForm()
         var expected: [[[UInt8]]] = []
@@ -199,8 +201,8 @@ struct BodyTests {
         }
     }
 
-    @Test("A NUL in a name is refused before anything is sent", arguments: [("a\0b", "b"), ("a", "b\0")])
-    func nulInName(name: String, filename: String) throws {
+    @Test(arguments: [("a\0b", "b"), ("a", "b\0")])
+    func `a NUL in a name is refused before anything is sent`(name: String, filename: String) throws {
         var form = MultipartForm()
         form.append(Data(), named: name, filename: filename)
         let error = #expect(throws: FormError.self) { try form.layout() }
@@ -208,8 +210,8 @@ struct BodyTests {
         #expect(error?.partIndex == 0)
     }
 
-    @Test("A header field that the form writes itself is refused", arguments: ["Content-Disposition", "content-type"])
-    func reservedHeaderField(name: String) throws {
+    @Test(arguments: ["Content-Disposition", "content-type"])
+    func `a header field that the form writes itself is refused`(name: String) throws {
         var form = MultipartForm()
         form.append(
             FormPart(name: "a", headerFields: [try #require(.init(name)): "form-data; name=b"], content: .text("")))
@@ -217,10 +219,8 @@ struct BodyTests {
         #expect(error?.code == .reservedHeaderField)
     }
 
-    @Test(
-        "Text or bytes that hold the delimiter are refused",
-        arguments: ["--XX", "\r\n--XX", "a\r\n--XX", "--XX--\r\n"])
-    func delimiterInContent(text: String) throws {
+    @Test(arguments: ["--XX", "\r\n--XX", "a\r\n--XX", "--XX--\r\n"])
+    func `text or bytes that hold the delimiter are refused`(text: String) throws {
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append(text, named: "a")
         let error = #expect(throws: FormError.self) { try form.layout() }

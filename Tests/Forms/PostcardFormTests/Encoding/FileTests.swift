@@ -17,8 +17,8 @@ struct FileTests {
         return form
     }
 
-    @Test("What is no regular file is refused before a byte is sent, by its name")
-    func irregularFiles() throws {
+    @Test
+    func `what is no regular file is refused before a byte is sent, by its name`() throws {
         let pipe = folder.url.appending(path: "pipe")
         #expect(mkfifo(pipe.path, 0o600) == 0)
         let cases: [(URL, FormError.Code)] = [
@@ -60,8 +60,10 @@ struct FileTests {
         ),
     ]
 
-    @Test("A file that changed after the form was laid out is an error that names it", arguments: changes)
-    func changed(about: String, change: @Sendable (URL) throws -> Void, code: FormError.Code) throws {
+    @Test(arguments: changes)
+    func `a file that changed after the form was laid out is an error that names it`(
+        about: String, change: @Sendable (URL) throws -> Void, code: FormError.Code
+    ) throws {
         let file = try folder.file("a.jpg", [1, 2, 3])
         let layout = try form(file).layout()
         try change(file)
@@ -73,15 +75,17 @@ struct FileTests {
         }
     }
 
-    @Test("A URL that is no file's is not taken for a path")
-    func otherURL() throws {
+    @Test
+    func `a URL that is no file's is not taken for a path`() throws {
         let url = try #require(URL(string: "https://example.com/usr/bin/env"))
         let error = #expect(throws: FormError.self) { try form(url).layout() }
         #expect(error?.code == .notFileURL)
     }
 
-    @Test("A file that is written anew while it is sent, its size the same, is noticed before the body is complete")
-    func writtenWhileSent() throws {
+    @Test
+    func `a file that is written anew while it is sent, its size the same, is noticed before the body is complete`()
+        throws
+    {
         let file = try folder.file("a.jpg", [UInt8](repeating: 1, count: 1000))
         let layout = try form(file).layout()
         let reader = try layout.reader()
@@ -94,8 +98,8 @@ struct FileTests {
         #expect(reader.position < layout.contentLength ?? 0)
     }
 
-    @Test("A file that changes while it is sent is noticed before the body is complete")
-    func changedWhileSent() throws {
+    @Test
+    func `a file that changes while it is sent is noticed before the body is complete`() throws {
         let file = try folder.file("a.jpg", [UInt8](repeating: 1, count: 1000))
         let layout = try form(file).layout()
         let reader = try layout.reader()

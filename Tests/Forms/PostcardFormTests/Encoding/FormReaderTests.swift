@@ -50,8 +50,8 @@ struct FormReaderTests {
         }
     }
 
-    @Test("From every offset it gives the body's rest, in buffers of any size")
-    func everyOffset() throws {
+    @Test
+    func `from every offset it gives the body's rest, in buffers of any size`() throws {
         let layout = try form().layout()
         let body = try layout.reader().readAll(by: 1000)
         #expect(layout.contentLength == Int64(body.count))
@@ -64,8 +64,8 @@ struct FormReaderTests {
         }
     }
 
-    @Test("It says where the content of each part lies, from whatever offset it began", arguments: [0, 60, 260])
-    func contentRanges(offset: Int64) throws {
+    @Test(arguments: [0, 60, 260])
+    func `it says where the content of each part lies, from whatever offset it began`(offset: Int64) throws {
         let layout = try form().layout()
         let body = try layout.reader().readAll()
         let reader = try layout.reader(from: offset)
@@ -74,15 +74,15 @@ struct FormReaderTests {
         #expect(contents == [Array("초코".utf8), [], Array(1...40), [], [1, 2, 3]])
     }
 
-    @Test("Offsets outside the body cannot be read from", arguments: [-1, 10_000])
-    func offsetOutside(offset: Int64) throws {
+    @Test(arguments: [-1, 10_000])
+    func `offsets outside the body cannot be read from`(offset: Int64) throws {
         let layout = try form().layout()
         let error = #expect(throws: FormError.self) { try layout.reader(from: offset) }
         #expect(error?.code == .offsetUnreachable)
     }
 
-    @Test("Streams are read as they come, from every offset where their length is known")
-    func streams() async throws {
+    @Test
+    func `streams are read as they come, from every offset where their length is known`() async throws {
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append(stream([Data([1, 2]), Data(), Data([3])], length: 3), named: "a", filename: "a")
         form.append("between", named: "b")
@@ -101,8 +101,8 @@ struct FormReaderTests {
         #expect(throws: FormError.self) { try layout.reader(from: Int64(unreachable + 1)) }
     }
 
-    @Test("A reader that waits for nothing says when a stream is next")
-    func needsPreparation() async throws {
+    @Test
+    func `a reader that waits for nothing says when a stream is next`() async throws {
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append(stream([Data([1])]), named: "a", filename: nil)
         let reader = try form.layout().reader()
@@ -113,8 +113,8 @@ struct FormReaderTests {
         #expect(!reader.needsPreparation)
     }
 
-    @Test("A stream that gives more or fewer bytes than promised is an error", arguments: [2, 4])
-    func streamLength(promised: Int64) async throws {
+    @Test(arguments: [2, 4])
+    func `a stream that gives more or fewer bytes than promised is an error`(promised: Int64) async throws {
         var form = MultipartForm()
         form.append(stream([Data([1, 2]), Data([3])], length: promised), named: "a", filename: nil)
         let reader = try form.layout().reader()
@@ -125,8 +125,8 @@ struct FormReaderTests {
     /// A stream's own failure.
     private struct Failure: Error {}
 
-    @Test("After an error the reader says the same again, and never goes on to a body that looks whole")
-    func failedStream() async throws {
+    @Test
+    func `after an error the reader says the same again, and never goes on to a body that looks whole`() async throws {
         var form = MultipartForm()
         let chunks = AsyncThrowingStream<Data, any Error> { continuation in
             continuation.yield(Data([1]))
@@ -140,8 +140,8 @@ struct FormReaderTests {
         #expect(try reader.readAll().isEmpty)
     }
 
-    @Test("A negative length stands for an unknown one, and one that no body can have is an error")
-    func oddLengths() throws {
+    @Test
+    func `a negative length stands for an unknown one, and one that no body can have is an error`() throws {
         var form = MultipartForm()
         form.append(stream([], length: -1), named: "a", filename: nil)
         #expect(try form.layout().contentLength == nil)
@@ -151,8 +151,8 @@ struct FormReaderTests {
         #expect(error?.code == .streamLength)
     }
 
-    @Test("A stream that can be read only once is read once")
-    func streamOnce() async throws {
+    @Test
+    func `a stream that can be read only once is read once`() async throws {
         var form = MultipartForm()
         let chunks = AsyncStream { continuation in
             continuation.yield(Data([1]))

@@ -20,24 +20,24 @@ struct WritingTests {
         body = try layout.reader().readAll()
     }
 
-    @Test("In memory, up to the bytes that may be held")
-    func data() async throws {
+    @Test
+    func `in memory, up to the bytes that may be held`() async throws {
         #expect(try await layout.data() == Data(body))
         #expect(try await layout.data(maximumBytes: body.count) == Data(body))
         let error = await #expect(throws: FormError.self) { try await layout.data(maximumBytes: body.count - 1) }
         #expect(error?.code == .bodyTooLarge)
     }
 
-    @Test("In chunks of a size", arguments: [1, 100, 5000])
-    func chunks(size: Int) async throws {
+    @Test(arguments: [1, 100, 5000])
+    func `in chunks of a size`(size: Int) async throws {
         var chunks: [Data] = []
         for try await chunk in layout.chunks(of: size) { chunks.append(chunk) }
         #expect(Array(chunks.joined()) == body)
         #expect(chunks.dropLast().allSatisfy { $0.count == size })
     }
 
-    @Test("To a file descriptor")
-    func descriptor() async throws {
+    @Test
+    func `to a file descriptor`() async throws {
         let file = folder.url.appending(path: "body")
         let descriptor = try FileDescriptor.open(
             FilePath(file.path), .writeOnly, options: .create, permissions: .ownerReadWrite)

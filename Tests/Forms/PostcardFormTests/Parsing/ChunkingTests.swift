@@ -42,8 +42,8 @@ struct ChunkingTests {
         ("no form at all", #"{"name": "초코"}"#),
     ]
 
-    @Test("Whole, byte by byte, and split at every position", arguments: bodies)
-    func everySplit(about: String, text: String) {
+    @Test(arguments: bodies)
+    func `whole, byte by byte, and split at every position`(about: String, text: String) {
         let bytes = Array(text.utf8)
         let whole = Reading.all(of: [bytes[...]], boundary: "XX")
         #expect(Reading.all(of: bytes.indices.map { bytes[$0...$0] }, boundary: "XX") == whole, "byte by byte")
@@ -53,8 +53,8 @@ struct ChunkingTests {
         }
     }
 
-    @Test("Split at two positions, with an empty chunk between", arguments: bodies)
-    func twoSplits(about: String, text: String) {
+    @Test(arguments: bodies)
+    func `split at two positions, with an empty chunk between`(about: String, text: String) {
         let bytes = Array(text.utf8)
         let whole = Reading.all(of: [bytes[...]], boundary: "XX")
         for first in stride(from: 0, through: bytes.count, by: 3) {
@@ -65,8 +65,8 @@ struct ChunkingTests {
         }
     }
 
-    @Test("Every limit stops at the same byte", arguments: bodies)
-    func limits(about: String, text: String) {
+    @Test(arguments: bodies)
+    func `every limit stops at the same byte`(about: String, text: String) {
         let bytes = Array(text.utf8)
         for most in [0, 1, 2, 5, 9, 40, 70, 100, 150] {
             for path in Self.byteLimits {
@@ -96,9 +96,8 @@ struct ChunkingTests {
     /// last, which are compared one by one.
     private static let epilogues = ["", "\r\n" + String(repeating: "x", count: 100)]
 
-    @Test(
-        "Delimiters are found wherever they stand among the bytes that are searched together", arguments: epilogues)
-    func everyAlignment(epilogue: String) {
+    @Test(arguments: epilogues)
+    func `delimiters are found wherever they stand among the bytes that are searched together`(epilogue: String) {
         for length in 0..<300 {
             let content = [UInt8](repeating: UInt8(ascii: "\r"), count: length)
             let form =

@@ -50,8 +50,8 @@ struct FormParserTests {
         (#"; name="a"; game="b"; nome="c""#, "a", nil),
     ]
 
-    @Test("Names and filenames are what their sender meant", arguments: dispositions)
-    func disposition(parameters: String, name: String, filename: String?) {
+    @Test(arguments: dispositions)
+    func `names and filenames are what their sender meant`(parameters: String, name: String, filename: String?) {
         let readings = Reading.all(of: Self.form("Content-Disposition: form-data" + parameters))
         #expect(readings.first == .part(name: name, filename: filename, contentType: nil, offset: 6))
         #expect(readings.last == .complete)
@@ -84,9 +84,10 @@ struct FormParserTests {
         (#"; name="a\\"; filename="b\\""#, #"a\"#, #"b\"#),
     ]
 
-    @Test(
-        "A backslash at a name's end is part of it, unless the header is well-formed otherwise", arguments: backslashes)
-    func backslash(parameters: String, name: String, filename: String?) {
+    @Test(arguments: backslashes)
+    func `a backslash at a name's end is part of it, unless the header is well-formed otherwise`(
+        parameters: String, name: String, filename: String?
+    ) {
         let readings = Reading.all(of: Self.form("Content-Disposition: form-data" + parameters))
         #expect(readings.first == .part(name: name, filename: filename, contentType: nil, offset: 6))
         #expect(readings.last == .complete)
@@ -104,8 +105,8 @@ struct FormParserTests {
         (["X-Empty: ", "Content-Disposition: form-data; name=a", "Content-Type: \t"], ""),
     ]
 
-    @Test("Header fields are read in any case and order, folded or not", arguments: headers)
-    func header(lines: [String], contentType: String?) {
+    @Test(arguments: headers)
+    func `header fields are read in any case and order, folded or not`(lines: [String], contentType: String?) {
         let readings = Reading.all(of: "--XX\r\n" + lines.joined(separator: "\r\n") + "\r\n\r\n1\r\n--XX--")
         #expect(
             readings == [
@@ -171,14 +172,16 @@ struct FormParserTests {
         ("Content-Disposition: form-data; name=a; filename*=utf-8''a.php%00.jpg\r\n", .nulInHeader, 46),
     ]
 
-    @Test("A header that two receivers could read differently is refused", arguments: refusedHeaders)
-    func refusedHeader(header: String, code: FormProblem.Code, offset: Int64) {
+    @Test(arguments: refusedHeaders)
+    func `a header that two receivers could read differently is refused`(
+        header: String, code: FormProblem.Code, offset: Int64
+    ) {
         let readings = Reading.all(of: "--XX\r\n" + header + "\r\n1\r\n--XX--")
         #expect(readings == [.problem(code, offset: offset, part: 0)])
     }
 
-    @Test("Sixteen parameters are read, and one more is refused")
-    func parameterCount() {
+    @Test
+    func `sixteen parameters are read, and one more is refused`() {
         let sixteen = "Content-Disposition: form-data; name=a" + (2...16).map { "; x\($0)=1" }.joined()
         #expect(Reading.all(of: Self.form(sixteen)).last == .complete)
         let offset = Int64("--XX\r\n\(sixteen); ".utf8.count)
@@ -196,8 +199,8 @@ struct FormParserTests {
         ("--XXY\r\n--XX-\r\n--XX\r\n", "\r\n--XX--\n"),
     ]
 
-    @Test("Padding, preamble and epilogue are passed over", arguments: frames)
-    func frame(before: String, after: String) {
+    @Test(arguments: frames)
+    func `padding, preamble and epilogue are passed over`(before: String, after: String) {
         let form = before + "Content-Disposition: form-data; name=a\r\n\r\n1" + after
         let offset = Int64(before.utf8.count)
         #expect(
@@ -207,8 +210,8 @@ struct FormParserTests {
             ])
     }
 
-    @Test("A line that differs from a delimiter in one character is content", arguments: 1...24)
-    func almostDelimiter(length: Int) {
+    @Test(arguments: 1...24)
+    func `a line that differs from a delimiter in one character is content`(length: Int) {
         let boundary = String("abcdefghijklmnopqrstuvwx".prefix(length))
         let content = boundary.indices.map { "\r\n--\(boundary[..<$0])X\(boundary[$0...].dropFirst())" }.joined()
         let head = "\r\n--\(boundary)\r\nContent-Disposition: form-data; name=a\r\n\r\n"
@@ -242,13 +245,15 @@ struct FormParserTests {
         ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12\r\n--XX\n", .bareLineBreak, 56, 0),
     ]
 
-    @Test("A malformed body is refused at its first wrong byte", arguments: refusedBodies)
-    func refusedBody(body: String, code: FormProblem.Code, offset: Int64, part: Int?) {
+    @Test(arguments: refusedBodies)
+    func `a malformed body is refused at its first wrong byte`(
+        body: String, code: FormProblem.Code, offset: Int64, part: Int?
+    ) {
         #expect(Reading.all(of: body).last == .problem(code, offset: offset, part: part))
     }
 
-    @Test("An empty body has another message than one that lacks the boundary")
-    func emptyBody() throws {
+    @Test
+    func `an empty body has another message than one that lacks the boundary`() throws {
         var parser = try FormParser(boundary: "XX")
         let empty = #expect(throws: FormProblem.self) { try parser.finish() }
         #expect(empty?.message == "The body is empty.")
@@ -260,13 +265,13 @@ struct FormParserTests {
         #expect(other?.message == "The Content-Type's boundary begins no line of the body's 10 bytes.")
     }
 
-    @Test("A form without parts is a form")
-    func noParts() {
+    @Test
+    func `a form without parts is a form`() {
         #expect(Reading.all(of: "--XX--\r\n") == [.complete])
     }
 
-    @Test("What was thrown once is thrown again")
-    func stickyProblem() throws {
+    @Test
+    func `what was thrown once is thrown again`() throws {
         var parser = try FormParser(boundary: "XX")
         let chunk = Array("--XX\n".utf8)
         var position = 0
@@ -277,8 +282,8 @@ struct FormParserTests {
         #expect(throws: problem) { try parser.finish() }
     }
 
-    @Test("A limit that the end of a chunk goes over is thrown before the next chunk is there")
-    func limitAtEndOfChunk() throws {
+    @Test
+    func `a limit that the end of a chunk goes over is thrown before the next chunk is there`() throws {
         var limits = FormLimits()
         limits.maximumFieldBytes = 2
         var parser = try FormParser(boundary: "XX", limits: limits)
@@ -295,8 +300,8 @@ struct FormParserTests {
         #expect(problem?.code == .fieldTooLarge)
     }
 
-    @Test("Retired and forbidden ways of writing a header are warned of")
-    func warnings() throws {
+    @Test
+    func `retired and forbidden ways of writing a header are warned of`() throws {
         let header =
             #"Content-Disposition: form-data; name="\#u{61}"; size=1; name*=utf-8''b"# + "\r\n"
             + "Content-Transfer-Encoding: base64\r\nContent-Type: a/b;\r\n c=d\r\n\te=f\r\n\r\n"
@@ -321,10 +326,10 @@ struct FormParserTests {
         ("filename=a.jpg; filename*=utf-8''%zz", .ignoredParameter),
     ]
 
-    @Test(
-        "A filename* is warned of, whether it names the file alone, or again, or cannot be read",
-        arguments: extendedFilenames)
-    func extendedFilename(parameters: String, warning: FormProblem.Code) throws {
+    @Test(arguments: extendedFilenames)
+    func `a filename* is warned of, whether it names the file alone, or again, or cannot be read`(
+        parameters: String, warning: FormProblem.Code
+    ) throws {
         let part = try Self.part("name=a; \(parameters)")
         #expect(part.filename == "a.jpg")
         #expect(part.warnings.map(\.code) == [warning])
@@ -349,8 +354,10 @@ struct FormParserTests {
         (#"name="a\"; b=\"c""#, nil),
     ]
 
-    @Test("A name that ends in a backslash is warned of where nothing escapes it", arguments: unescapedBackslashes)
-    func unescapedBackslash(parameters: String, offset: Int64?) throws {
+    @Test(arguments: unescapedBackslashes)
+    func `a name that ends in a backslash is warned of where nothing escapes it`(parameters: String, offset: Int64?)
+        throws
+    {
         let part = try Self.part(parameters)
         #expect(part.warnings.map(\.code) == (offset == nil ? [] : [.unescapedBackslash]))
         #expect(part.warnings.first?.offset == offset)
@@ -368,8 +375,9 @@ struct FormParserTests {
         (#"filename="여행/a.jpg""#, "a.jpg", "여행/a.jpg"), (#"filename="x/a\""#, "a\\", "x/a\\"),
     ]
 
-    @Test("A filename is kept as it was sent, with its path", arguments: sentFilenames)
-    func sentFilename(parameters: String, filename: String, sent: String?) throws {
+    @Test(arguments: sentFilenames)
+    func `a filename is kept as it was sent, with its path`(parameters: String, filename: String, sent: String?) throws
+    {
         let part = try Self.part("name=a; \(parameters)")
         #expect(part.filename == filename)
         #expect(part.sentFilename == sent)
@@ -380,8 +388,8 @@ struct FormParserTests {
         (Array("caf".utf8) + [0xE9], "caf\u{FFFD}"), ([0x80], "\u{FFFD}"),
     ]
 
-    @Test("A name that is not UTF-8 is repaired, with a warning", arguments: otherCharsets)
-    func notUTF8(name: [UInt8], repaired: String) throws {
+    @Test(arguments: otherCharsets)
+    func `a name that is not UTF-8 is repaired, with a warning`(name: [UInt8], repaired: String) throws {
         var parser = try FormParser(boundary: "XX")
         let form = Array("--XX\r\nContent-Disposition: form-data; name=\"".utf8) + name + Array("\"\r\n\r\n".utf8)
         var position = 0
@@ -420,8 +428,8 @@ struct FormParserTests {
         ("", nil, .missingContentType),
     ]
 
-    @Test("The Content-Type must name one boundary", arguments: contentTypes)
-    func contentType(value: String, boundary: String?, code: FormProblem.Code?) {
+    @Test(arguments: contentTypes)
+    func `the Content-Type must name one boundary`(value: String, boundary: String?, code: FormProblem.Code?) {
         do throws(FormProblem) {
             #expect(try FormParser(contentType: value).boundary == boundary)
         } catch {
@@ -430,10 +438,8 @@ struct FormParserTests {
         }
     }
 
-    @Test(
-        "A boundary that is known must be one that is allowed",
-        arguments: ["", "X ", "é", String(repeating: "x", count: 71)])
-    func knownBoundary(boundary: String) {
+    @Test(arguments: ["", "X ", "é", String(repeating: "x", count: 71)])
+    func `a boundary that is known must be one that is allowed`(boundary: String) {
         let problem = #expect(throws: FormProblem.self) { try FormParser(boundary: boundary) }
         #expect(problem?.code == .invalidBoundary)
     }
@@ -468,8 +474,8 @@ struct FormParserTests {
         "preamble\r\n--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12345\r\n--XX  \r\n"
         + "Content-Disposition: form-data; name=b; filename=c\r\n\r\n123\r\n--XX-- \r\nepilogue"
 
-    @Test("Each limit is kept to the byte, and has a code of its own", arguments: limits)
-    func limit(limit: Limit) {
+    @Test(arguments: limits)
+    func `each limit is kept to the byte, and has a code of its own`(limit: Limit) {
         var limits = FormLimits()
         limit.set(&limits, limit.value)
         #expect(Reading.all(of: Self.formAtLimits, limits: limits).last == .complete)
@@ -479,8 +485,8 @@ struct FormParserTests {
                 == .problem(limit.code, offset: limit.offset, part: limit.part))
     }
 
-    @Test("Of a body that is too large, the content up to the limit is passed on, and none of the rest")
-    func bodyLimit() {
+    @Test
+    func `of a body that is too large, the content up to the limit is passed on, and none of the rest`() {
         var limits = FormLimits()
         limits.maximumBodyBytes = 60
         #expect(
@@ -493,8 +499,8 @@ struct FormParserTests {
             Reading.all(of: Self.formAtLimits, limits: limits).last == .problem(.bodyTooLarge, offset: 100, part: 1))
     }
 
-    @Test("The limits that a receiver does not set are those of the documentation")
-    func defaultLimits() {
+    @Test
+    func `the limits that a receiver does not set are those of the documentation`() {
         var limits = FormLimits()
         limits.maximumBodyBytes = 4_294_967_296
         limits.maximumParts = 1000
@@ -510,8 +516,8 @@ struct FormParserTests {
         #expect(FormLimits.inMemory == limits)
     }
 
-    @Test("Padding alone goes over the header's limit too")
-    func padding() {
+    @Test
+    func `padding alone goes over the header's limit too`() {
         var limits = FormLimits()
         limits.maximumHeaderBytes = 3
         #expect(Reading.all(of: "--XX    \r\n", limits: limits).last == .problem(.headerTooLarge, offset: 7, part: 0))

@@ -94,8 +94,8 @@ struct HostileInputTests {
         Attack(about: "an end right behind a boundary", body: { bytes("--XX") }, code: .truncated),
     ]
 
-    @Test("It is refused, or read, the same in one piece and in pieces that end where it hurts", arguments: attacks)
-    func attack(attack: Attack) {
+    @Test(arguments: attacks)
+    func `it is refused, or read, the same in one piece and in pieces that end where it hurts`(attack: Attack) {
         let body = attack.body()
         let whole = Reading.all(of: [body[...]], boundary: "XX")
         #expect(whole.last.flatMap { if case .problem(let code, _, _) = $0 { code } else { nil } } == attack.code)

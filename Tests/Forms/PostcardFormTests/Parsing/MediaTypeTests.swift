@@ -4,30 +4,28 @@ import Testing
 
 @Suite("A media type")
 struct MediaTypeTests {
-    @Test(
-        "It is type/subtype, with parameters or without",
-        arguments: [
-            "image/jpeg", "text/plain; charset=utf-8", "application/vnd.api+json", "a/b ;c=\"d\"",
-        ])
-    func wellFormed(value: String) throws {
+    @Test(arguments: [
+        "image/jpeg", "text/plain; charset=utf-8", "application/vnd.api+json", "a/b ;c=\"d\"",
+    ])
+    func `it is type/subtype, with parameters or without`(value: String) throws {
         #expect(try MediaType(value).value == value)
     }
 
-    @Test("Anything else is refused", arguments: ["", "jpeg", "/", "image/", "/jpeg", "a/b\r\nX: y", "a b/c", "a/b c"])
-    func malformed(value: String) {
+    @Test(arguments: ["", "jpeg", "/", "image/", "/jpeg", "a/b\r\nX: y", "a b/c", "a/b c"])
+    func `anything else is refused`(value: String) {
         let error = #expect(throws: FormError.self) { try MediaType(value) }
         #expect(error?.code == .invalidMediaType)
     }
 
-    @Test("A literal is one, with parameters or without")
-    func literal() throws {
+    @Test
+    func `a literal is one, with parameters or without`() throws {
         let type: MediaType = "text/plain; charset=utf-8"
         #expect(type.value == "text/plain; charset=utf-8")
         #expect(type == "text/plain; charset=utf-8" && MediaType.jpeg == "image/jpeg")
     }
 
-    @Test("A literal that is none stops the program and says why")
-    func wrongLiteral() async throws {
+    @Test
+    func `a literal that is none stops the program and says why`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let type: MediaType = "jpeg"
             print(type)
@@ -36,16 +34,14 @@ struct MediaTypeTests {
         #expect(output.contains(#""jpeg" is not a media type. Write it as type/subtype, such as image/jpeg."#))
     }
 
-    @Test(
-        "Extensions tell it, whatever their case",
-        arguments: [
-            ("a.JPG", MediaType.jpeg), ("a.b.png", .png), (".heic", .heic), ("folder.jpg/a", nil), ("a", nil),
-            ("a.", nil),
-            ("a.unknown", nil), ("사진.webp", .webP), ("a.aac", .aac), ("a.FLAC", .flac), ("memo.caf", .caf),
-            ("a.aiff", .aiff), ("a.aif", .aiff), ("voice.opus", .opus),
-            ("voice.mpga", .mp3), ("film.mpeg", "video/mpeg"),
-        ])
-    func extensions(filename: String, type: MediaType?) {
+    @Test(arguments: [
+        ("a.JPG", MediaType.jpeg), ("a.b.png", .png), (".heic", .heic), ("folder.jpg/a", nil), ("a", nil),
+        ("a.", nil),
+        ("a.unknown", nil), ("사진.webp", .webP), ("a.aac", .aac), ("a.FLAC", .flac), ("memo.caf", .caf),
+        ("a.aiff", .aiff), ("a.aif", .aiff), ("voice.opus", .opus),
+        ("voice.mpga", .mp3), ("film.mpeg", "video/mpeg"),
+    ])
+    func `extensions tell it, whatever their case`(filename: String, type: MediaType?) {
         #expect(MediaType.forExtension(of: filename) == type)
     }
 
@@ -64,8 +60,8 @@ struct MediaTypeTests {
         ("OggS", .ogg),
     ]
 
-    @Test("First bytes tell it", arguments: beginnings)
-    func firstBytes(bytes: String, type: MediaType?) {
+    @Test(arguments: beginnings)
+    func `first bytes tell it`(bytes: String, type: MediaType?) {
         #expect(MediaType.forFirstBytes(bytes.unicodeScalars.map { UInt8($0.value) }) == type)
     }
 
@@ -80,14 +76,14 @@ struct MediaTypeTests {
         ("a.unknown", "GIF89a", .gif), ("a.docx", "PK\u{3}\u{4}", .zip), ("a", "plain", nil), (nil, "", nil),
     ]
 
-    @Test("The first bytes decide if the extension promises others", arguments: files)
-    func both(filename: String?, bytes: String, type: MediaType?) {
+    @Test(arguments: files)
+    func `the first bytes decide if the extension promises others`(filename: String?, bytes: String, type: MediaType?) {
         let bytes = bytes.unicodeScalars.map { UInt8($0.value) }
         #expect(MediaType.forFile(named: filename, firstBytes: bytes) == type)
     }
 
-    @Test("The caller's goes before that of the extension and the first bytes")
-    func precedence() throws {
+    @Test
+    func `the caller's goes before that of the extension and the first bytes`() throws {
         let png = Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
         var form = MultipartForm()
         form.append(png, named: "a", filename: "a.jpg", contentType: .pdf, metadata: .asIs)

@@ -34,13 +34,13 @@ struct FormRulesJSONTests {
             ], maximumBytesOfAllFiles: 15_000_000, otherParts: .allowed)
     }
 
-    @Test("A written file says what the code says")
-    func read() throws {
+    @Test
+    func `a written file says what the code says`() throws {
         #expect(try FormRules(json: Data(Self.json.utf8)) == Self.rules())
     }
 
-    @Test("The example of the documentation says the same twice")
-    func example() throws {
+    @Test
+    func `the example of the documentation says the same twice`() throws {
         let rules = try FormRules(
             fields: [
                 "name": FormRules.Field(atLeast: 1, maximumCharacters: 40),
@@ -63,16 +63,16 @@ struct FormRulesJSONTests {
         #expect(try FormRules(json: Data(json.utf8)) == rules)
     }
 
-    @Test("Written and read again they are the same")
-    func roundTrip() throws {
+    @Test
+    func `written and read again they are the same`() throws {
         for rules in [try Self.rules(), try FormRules(), try FormRules(json: Data("{}".utf8))] {
             #expect(try FormRules(json: JSONEncoder().encode(rules)) == rules)
             #expect(try JSONDecoder().decode(FormRules.self, from: JSONEncoder().encode(rules)) == rules)
         }
     }
 
-    @Test("What is left out has a default")
-    func defaults() throws {
+    @Test
+    func `what is left out has a default`() throws {
         let rules = try FormRules(json: Data(#"{"fields": {"a": {"atLeast": 2}, "b": {"pattern": "x"}}}"#.utf8))
         #expect(rules.fields["a"]?.atMost == 2)
         #expect(rules.fields["b"]?.atMost == 1)
@@ -116,8 +116,8 @@ struct FormRulesJSONTests {
         (#"{"otherParts": "maybe"}"#, "otherParts", "maybe"),
     ]
 
-    @Test("Nonsense is refused, and the error says where", arguments: refused)
-    func nonsense(json: String, path: String, words: String) {
+    @Test(arguments: refused)
+    func `nonsense is refused, and the error says where`(json: String, path: String, words: String) {
         let error = #expect(throws: FormRulesError.self) { try FormRules(json: Data(json.utf8)) }
         #expect(error?.path.joined(separator: ".") == path)
         #expect(error?.description.contains(words) == true, "\(error?.description ?? "")")

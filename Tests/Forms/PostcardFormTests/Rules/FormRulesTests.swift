@@ -105,8 +105,8 @@ struct FormRulesTests {
             file(Sample.pdf, "image/png")),
     ]
 
-    @Test("A type can be a literal, and one that is none stops the program and says why")
-    func literals() async throws {
+    @Test
+    func `a type can be a literal, and one that is none stops the program and says why`() async throws {
         #expect(["image/jpeg", "image/*"] == [MediaRange(.jpeg), .anyImage])
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let range: MediaRange = "jpeg"
@@ -155,8 +155,8 @@ struct FormRulesTests {
         }
     }
 
-    @Test("What the first bytes of a file show does not depend on how they arrive", arguments: changes)
-    func change(content: Data) throws {
+    @Test(arguments: changes)
+    func `what the first bytes of a file show does not depend on how they arrive`(content: Data) throws {
         for limit in [40, 255, 256, 1000] {
             var form = MultipartForm(boundary: try Boundary("XX"))
             form.append(content, named: "a", filename: "a.png", contentType: "image/png")
@@ -189,8 +189,8 @@ struct FormRulesTests {
         value("empty, not allowed", #"{"oneOf": ["cat"]}"#, "", .valueNotAllowed),
     ]
 
-    @Test("Both sides find the same breach, on its side of the edge", arguments: parts + sizes + types + values)
-    func edge(of test: Case) throws {
+    @Test(arguments: parts + sizes + types + values)
+    func `both sides find the same breach, on its side of the edge`(of test: Case) throws {
         var form = MultipartForm(boundary: try Boundary("XX"))
         test.fill(&form)
         let problem = try verdict(form, FormRules(json: Data(test.rules.utf8)))
@@ -208,8 +208,8 @@ struct FormRulesTests {
         (#"{"minimumCharacters": 4}"#, "초코", 6),
     ]
 
-    @Test("A text is refused at the byte at which it goes wrong", arguments: offsets)
-    func offset(rule: String, content: String, distance: Int) throws {
+    @Test(arguments: offsets)
+    func `a text is refused at the byte at which it goes wrong`(rule: String, content: String, distance: Int) throws {
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append("before", named: "b")
         form.append(content, named: "a")
@@ -226,8 +226,8 @@ struct FormRulesTests {
         ([0xF4, 0x90, 0x80, 0x80], 0), ([0x61, 0x62, 0xEC, 0xB4], 2), ([0xEC, 0xB4, 0x61], 0), ([0x80], 0),
     ]
 
-    @Test("A text that is not UTF-8 is refused where it is to be text", arguments: malformed)
-    func notUTF8(bytes: [UInt8], offset: Int64) throws {
+    @Test(arguments: malformed)
+    func `a text that is not UTF-8 is refused where it is to be text`(bytes: [UInt8], offset: Int64) throws {
         #expect(String(validating: bytes, as: UTF8.self) == nil)
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append(Data(bytes), named: "a", filename: nil, contentType: .plainText)
@@ -239,8 +239,8 @@ struct FormRulesTests {
         #expect(try verdict(form, FormRules(fields: ["a": FormRules.Field()])) == nil)
     }
 
-    @Test("Names are judged as a receiver reads them, and told without the value")
-    func names() throws {
+    @Test
+    func `names are judged as a receiver reads them, and told without the value`() throws {
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append("secret", named: "이름 \"x\"\r\n")
         let rules = try FormRules(fields: ["이름 \"x\"\r\n": FormRules.Field(pattern: TextPattern("[0-9]*"))])
@@ -251,8 +251,8 @@ struct FormRulesTests {
         #expect(try verdict(form, FormRules())?.code == .unexpectedField)
     }
 
-    @Test("Every breach is listed, one for each part, and then what is missing")
-    func all() throws {
+    @Test
+    func `every breach is listed, one for each part, and then what is missing`() throws {
         var form = MultipartForm()
         form.append("x", named: "unknown")
         form.append("Bird", named: "kind")
@@ -264,8 +264,8 @@ struct FormRulesTests {
         #expect(first?.code == .valueNotAllowed)
     }
 
-    @Test("Files on disk are judged by size and beginning, and texts in files by what they say")
-    func filesOnDisk() throws {
+    @Test
+    func `files on disk are judged by size and beginning, and texts in files by what they say`() throws {
         let folder = try TemporaryFolder()
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append(fileAt: try folder.file("a.jpg", Sample.jpeg + Data(count: 100_000)), named: "a", metadata: .asIs)
@@ -290,8 +290,8 @@ struct FormRulesTests {
         return problem
     }
 
-    @Test("A stream is judged by its header and its length, and offsets behind an unknown one are 0")
-    func streams() throws {
+    @Test
+    func `a stream is judged by its header and its length, and offsets behind an unknown one are 0`() throws {
         func form(length: Int64?, type: MediaType = .png) throws -> MultipartForm {
             var form = MultipartForm()
             let stream = FormStream(length: length) { AsyncStream<Data> { $0.finish() } }
@@ -307,8 +307,8 @@ struct FormRulesTests {
         #expect(behind.last?.offset == 0)
     }
 
-    @Test("What was thrown once is thrown again")
-    func sticky() throws {
+    @Test
+    func `what was thrown once is thrown again`() throws {
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append("x", named: "a")
         let body = try form.layout().reader().readAll()
@@ -322,8 +322,8 @@ struct FormRulesTests {
         }
     }
 
-    @Test("Every code for rules has a status of its kind")
-    func statuses() {
+    @Test
+    func `every code for rules has a status of its kind`() {
         #expect(FormProblem.Code.fileTypeNotAccepted.status == 415)
         #expect(FormProblem.Code.fileContentNotAccepted.status == 415)
         #expect(FormProblem.Code.filesTooLarge.status == 413)

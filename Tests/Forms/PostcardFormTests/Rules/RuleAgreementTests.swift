@@ -12,8 +12,8 @@ struct RuleAgreementTests {
         Sample.png.prefix(32), Sample.jpeg.prefix(33), Data([0xFF]),
     ]
 
-    @Test("Random forms under random rules come to one problem, before and while they are sent", arguments: 0..<60)
-    func agreement(seed: UInt64) throws {
+    @Test(arguments: 0..<60)
+    func `random forms under random rules come to one problem, before and while they are sent`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<5 {
             let rules = try Self.rules(using: &random)
@@ -23,8 +23,8 @@ struct RuleAgreementTests {
         }
     }
 
-    @Test("The random forms are neither all taken nor all refused for one reason")
-    func variety() throws {
+    @Test
+    func `the random forms are neither all taken nor all refused for one reason`() throws {
         var random = SeededGenerator(seed: 1)
         var codes: Set<FormProblem.Code?> = []
         for _ in 0..<2000 {

@@ -4,8 +4,8 @@ import Testing
 @testable import PostcardServer
 
 struct ConnectionStateTests {
-    @Test("A complete request and its response leave the connection open")
-    func ordinaryExchange() {
+    @Test
+    func `a complete request and its response leave the connection open`() {
         var state = ConnectionState()
         #expect(state.silence == .beforeRequests)
         #expect(state.headRead() == .pass)
@@ -18,8 +18,8 @@ struct ConnectionStateTests {
         #expect(state.silence == .betweenRequests)
     }
 
-    @Test("A response before the end of the body is the last, and the rest of the body is dropped")
-    func earlyResponse() {
+    @Test
+    func `a response before the end of the body is the last, and the rest of the body is dropped`() {
         var state = ConnectionState()
         _ = state.headRead()
         #expect(state.responseBegins(isLast: false) == .writeAsLast)
@@ -55,8 +55,8 @@ struct ConnectionStateTests {
         #expect(drain.time(.seconds(10)) == .milliseconds(milliseconds))
     }
 
-    @Test("The response to the first of two requests is not early, even if the second is still being received")
-    func responseWhileNextIsRead() {
+    @Test
+    func `the response to the first of two requests is not early, even if the second is still being received`() {
         var state = ConnectionState()
         _ = state.headRead()
         _ = state.endRead()
@@ -66,8 +66,8 @@ struct ConnectionStateTests {
         #expect(state.responseBegins(isLast: false) == .writeAsLast)
     }
 
-    @Test("A body that breaks off is an interruption, and its response closes the connection")
-    func brokenBody() {
+    @Test
+    func `a body that breaks off is an interruption, and its response closes the connection`() {
         var state = ConnectionState()
         _ = state.headRead()
         #expect(state.inputFailed() == .passAsInterruption)
@@ -76,8 +76,8 @@ struct ConnectionStateTests {
         #expect(state.responseEnds() == .writeAndClose)
     }
 
-    @Test("Input that is not HTTP is refused once, after the responses to earlier requests")
-    func malformedInput() {
+    @Test
+    func `input that is not HTTP is refused once, after the responses to earlier requests`() {
         var state = ConnectionState()
         _ = state.headRead()
         _ = state.endRead()
@@ -90,8 +90,8 @@ struct ConnectionStateTests {
         #expect(state.responseEnds() == .drop)
     }
 
-    @Test("A client that closes after its last response ends the connection")
-    func clientCloses() {
+    @Test
+    func `a client that closes after its last response ends the connection`() {
         var state = ConnectionState()
         #expect(state.outputCloses() == .linger)
         #expect(state.inputClosed() == .close)

@@ -8,8 +8,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct ConnectionTests {
-    @Test("A client that waits for 100 Continue receives it, and then its response")
-    func continueThenBody() async throws {
+    @Test
+    func `a client that waits for 100 Continue receives it, and then its response`() async throws {
         try await withReceiver { receiver in
             let port = receiver.port
             let response = try await onThread {
@@ -23,13 +23,13 @@ struct ConnectionTests {
         }
     }
 
-    @Test(
-        "A client that waits for 100 Continue receives a refusal instead if the head alone is invalid",
-        arguments: [
-            (Form.head(contentLength: 5000, fields: ["Expect: 100-continue"]), 413),
-            (Form.request(body: "", contentType: "", fields: ["Expect: 100-continue"]), 415),
-        ])
-    func refusalInsteadOfContinue(request: String, status: Int) async throws {
+    @Test(arguments: [
+        (Form.head(contentLength: 5000, fields: ["Expect: 100-continue"]), 413),
+        (Form.request(body: "", contentType: "", fields: ["Expect: 100-continue"]), 415),
+    ])
+    func `a client that waits for 100 Continue receives a refusal instead if the head alone is invalid`(
+        request: String, status: Int
+    ) async throws {
         try await withReceiver {
             $0.uploads.limits.maximumBodyBytes = 1000
         } _: { receiver in
@@ -40,10 +40,8 @@ struct ConnectionTests {
         }
     }
 
-    @Test(
-        "curl prints the problem when it sends 100 MB and the limit is 1 MB",
-        arguments: [[], ["-H", "Expect:"], ["-H", "Expect:", "-H", "Transfer-Encoding: chunked"]])
-    func earlyRefusalReachesCurl(arguments: [String]) async throws {
+    @Test(arguments: [[], ["-H", "Expect:"], ["-H", "Expect:", "-H", "Transfer-Encoding: chunked"]])
+    func `curl prints the problem when it sends 100 MB and the limit is 1 MB`(arguments: [String]) async throws {
         try await withReceiver {
             $0.uploads.limits.maximumBodyBytes = 1_000_000
             $0.connections.drainTimeout = .seconds(120)
@@ -64,8 +62,8 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A client that sends everything before it reads still receives the refusal")
-    func lateReader() async throws {
+    @Test
+    func `a client that sends everything before it reads still receives the refusal`() async throws {
         try await withReceiver {
             $0.uploads.limits.maximumFileBytes = 1000
             $0.connections.drainTimeout = .seconds(120)
@@ -84,8 +82,10 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A client that keeps sending after its refusal is disconnected after some time, however fast it sends")
-    func drainBound() async throws {
+    @Test
+    func `a client that keeps sending after its refusal is disconnected after some time, however fast it sends`()
+        async throws
+    {
         try await withReceiver {
             $0.uploads.limits.maximumFileBytes = 1000
             $0.connections.drainTimeout = .milliseconds(100)
@@ -102,8 +102,10 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A client that neither sends nor closes after its refusal is disconnected after the drain timeout")
-    func drainTimeout() async throws {
+    @Test
+    func `a client that neither sends nor closes after its refusal is disconnected after the drain timeout`()
+        async throws
+    {
         try await withReceiver {
             $0.uploads.limits.maximumFileBytes = 10
             $0.connections.drainTimeout = .milliseconds(100)
@@ -120,8 +122,10 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A client that stops in the middle of a body is refused with 408, and nothing of its form is kept")
-    func silentSender() async throws {
+    @Test
+    func `a client that stops in the middle of a body is refused with 408, and nothing of its form is kept`()
+        async throws
+    {
         try await withReceiver {
             $0.connections.idleTimeout = .milliseconds(200)
         } _: { receiver in
@@ -148,8 +152,8 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A connection without a request is closed after the idle timeout", arguments: ["", "POST /uploads HTT"])
-    func idleConnection(beginning: String) async throws {
+    @Test(arguments: ["", "POST /uploads HTT"])
+    func `a connection without a request is closed after the idle timeout`(beginning: String) async throws {
         try await withReceiver {
             $0.connections.idleTimeout = .milliseconds(200)
         } _: { receiver in
@@ -159,14 +163,14 @@ struct ConnectionTests {
         }
     }
 
-    @Test(
-        "A head that arrives byte by byte has to be complete within the idle timeout",
-        arguments: [
-            ("GET /health HTTP/1.1\r\nHost: a\r\nX: ", "a"), ("GET /health HTTP/1.1\r\nHost: a\r\n", "X: a\r\n"),
-            ("POST /uploads?", "a"), ("", "\r\n"),
-            ("GET /health HTTP/1.1\r\nHost: a\r\n\r\nGET /health HTTP/1.1\r\nX: ", "a"),
-        ])
-    func slowHead(beginning: String, piece: String) async throws {
+    @Test(arguments: [
+        ("GET /health HTTP/1.1\r\nHost: a\r\nX: ", "a"), ("GET /health HTTP/1.1\r\nHost: a\r\n", "X: a\r\n"),
+        ("POST /uploads?", "a"), ("", "\r\n"),
+        ("GET /health HTTP/1.1\r\nHost: a\r\n\r\nGET /health HTTP/1.1\r\nX: ", "a"),
+    ])
+    func `a head that arrives byte by byte has to be complete within the idle timeout`(beginning: String, piece: String)
+        async throws
+    {
         try await withReceiver {
             $0.connections.idleTimeout = .milliseconds(300)
         } _: { receiver in
@@ -186,8 +190,8 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Pipelined requests are answered in order on one connection")
-    func pipelining() async throws {
+    @Test
+    func `pipelined requests are answered in order on one connection`() async throws {
         try await withReceiver { receiver in
             let first = Form.request(body: Form.small).replacing("Connection: close\r\n", with: "")
             let response = try await receiver.exchange(
@@ -198,8 +202,8 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Garbage after a request is refused after the response to the request")
-    func pipelinedGarbage() async throws {
+    @Test
+    func `garbage after a request is refused after the response to the request`() async throws {
         try await withReceiver { receiver in
             let response = try await receiver.exchange(
                 "GET /health HTTP/1.1\r\nHost: a\r\n\r\n\u{1}\u{2}garbage\r\n\r\n")
@@ -209,8 +213,8 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A shutdown lets an upload in progress finish, and accepts no new connection")
-    func gracefulShutdown() async throws {
+    @Test
+    func `a shutdown lets an upload in progress finish, and accepts no new connection`() async throws {
         try await withReceiver { receiver in
             let port = receiver.port
             let socket = try RawSocket(port: port)

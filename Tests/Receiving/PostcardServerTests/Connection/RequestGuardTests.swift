@@ -18,12 +18,12 @@ struct RequestGuardTests {
         #expect(Date(timeIntervalSince1970: seconds).httpDate == text)
     }
 
-    @Test(
-        "A response to HEAD has no body, so that clients find the next response",
-        arguments: [
-            ("/uploads/nope", 404), ("/nothing", 404), ("/uploads?limit=0", 400), ("/uploads", 200), ("/health", 200),
-        ])
-    func head(path: String, status: Int) async throws {
+    @Test(arguments: [
+        ("/uploads/nope", 404), ("/nothing", 404), ("/uploads?limit=0", 400), ("/uploads", 200), ("/health", 200),
+    ])
+    func `a response to HEAD has no body, so that clients find the next response`(path: String, status: Int)
+        async throws
+    {
         try await withReceiver { receiver in
             let response = try await receiver.exchange("HEAD \(path) HTTP/1.1\r\nHost: a\r\n\r\n" + Self.health)
             #expect(response.status == status)
@@ -32,8 +32,8 @@ struct RequestGuardTests {
         }
     }
 
-    @Test("HEAD of a listing has the same length as GET")
-    func headOfListing() async throws {
+    @Test
+    func `HEAD of a listing has the same length as GET`() async throws {
         try await withReceiver { receiver in
             _ = try await receiver.exchange(Form.request(body: Form.small))
             let head = try await receiver.exchange(
@@ -44,10 +44,8 @@ struct RequestGuardTests {
         }
     }
 
-    @Test(
-        "Connection is a case-insensitive list that may contain close anywhere",
-        arguments: ["close", "Close", "keep-alive, close", "CLOSE , x", "x\r\nConnection: close"])
-    func connectionList(value: String) async throws {
+    @Test(arguments: ["close", "Close", "keep-alive, close", "CLOSE , x", "x\r\nConnection: close"])
+    func `connection is a case-insensitive list that may contain close anywhere`(value: String) async throws {
         try await withReceiver { receiver in
             // The server ends the connection, and does not respond to the next request.
             let request = "GET /health HTTP/1.1\r\nHost: a\r\nConnection: \(value)\r\n\r\n"
@@ -57,8 +55,8 @@ struct RequestGuardTests {
         }
     }
 
-    @Test("Connection options other than close keep the connection open")
-    func keptOpen() async throws {
+    @Test
+    func `connection options other than close keep the connection open`() async throws {
         try await withReceiver { receiver in
             let response = try await receiver.exchange(
                 "GET /health HTTP/1.1\r\nHost: a\r\nConnection: closed, not-close\r\n\r\n" + Self.health)
@@ -66,8 +64,9 @@ struct RequestGuardTests {
         }
     }
 
-    @Test("The response to an HTTP/1.0 request has no chunks and no 100 Continue, and ends the connection")
-    func oldVersion() async throws {
+    @Test
+    func `the response to an HTTP/1.0 request has no chunks and no 100 Continue, and ends the connection`() async throws
+    {
         try await withReceiver { receiver in
             let listing = try await receiver.exchange("GET /uploads HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
             #expect(listing.status == 200)
@@ -83,8 +82,8 @@ struct RequestGuardTests {
         }
     }
 
-    @Test("Trailer fields after a chunked body are always refused", arguments: ["X-Sum: 1", "Authorization: b"])
-    func trailerFields(field: String) async throws {
+    @Test(arguments: ["X-Sum: 1", "Authorization: b"])
+    func `trailer fields after a chunked body are always refused`(field: String) async throws {
         try await withReceiver { receiver in
             let size = String(Form.small.utf8.count, radix: 16)
             let chunks = "\(size)\r\n\(Form.small)\r\n0\r\n\(field)\r\n\r\n"
@@ -97,8 +96,8 @@ struct RequestGuardTests {
         }
     }
 
-    @Test("Two Host fields are refused, even if they are equal")
-    func sameHosts() async throws {
+    @Test
+    func `two Host fields are refused, even if they are equal`() async throws {
         try await withReceiver { receiver in
             let response = try await receiver.exchange("GET /health HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n")
             #expect(response.problem?.code == "malformed-request")
@@ -152,8 +151,8 @@ struct RequestGuardTests {
         }
     }
 
-    @Test("A client that stops reading is disconnected, and a shutdown does not wait for it forever")
-    func stalledReader() async throws {
+    @Test
+    func `a client that stops reading is disconnected, and a shutdown does not wait for it forever`() async throws {
         var stalled: RawSocket?
         try await withReceiver {
             // The upload before has to keep it on a busy machine too.

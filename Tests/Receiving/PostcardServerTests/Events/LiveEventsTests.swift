@@ -23,8 +23,8 @@ struct LiveEventsTests {
         return try #require(UploadID(String(repeating: "0", count: 26 - text.count) + text))
     }
 
-    @Test("Received and deleted uploads are published as they happen, with their requests")
-    func events() async throws {
+    @Test
+    func `received and deleted uploads are published as they happen, with their requests`() async throws {
         try await withReceiver { receiver in
             let listener = try await EventListener.listening(to: receiver)
             let response = try await receiver.curl("-F", "이름=초코", "\(receiver.url)/uploads")
@@ -113,8 +113,8 @@ struct LiveEventsTests {
         }
     }
 
-    @Test("A listener does not keep the receiver from ending")
-    func shutdown() async throws {
+    @Test
+    func `a listener does not keep the receiver from ending`() async throws {
         try await withReceiver { receiver in
             let listener = try await EventListener.listening(to: receiver)
             await receiver.shutDown()
@@ -123,8 +123,8 @@ struct LiveEventsTests {
         }
     }
 
-    @Test("There is room for a number of listeners, and for another one when one is gone")
-    func maximum() throws {
+    @Test
+    func `there is room for a number of listeners, and for another one when one is gone`() throws {
         let live = LiveEvents(shares: Self.account(2))
         let first = try live.listen(on: nil)
         let second = try live.listen(on: nil)
@@ -168,8 +168,8 @@ struct LiveEventsTests {
         }
     }
 
-    @Test("A listener that is too far behind is disconnected after the waiting events")
-    func backlog() async throws {
+    @Test
+    func `a listener that is too far behind is disconnected after the waiting events`() async throws {
         let live = LiveEvents(shares: Self.account(1), maximumWaitingEvents: 3)
         let (events, _) = try live.listen(on: nil)
         for index in 0..<5 { live.publish(.deleted(try Self.id(index))) }

@@ -24,8 +24,8 @@ struct RequestInspectorTests {
         return try #require(try JSONSerialization.jsonObject(with: response) as? [String: Any])
     }
 
-    @Test("Every request is kept with its outcome, newest first")
-    func outcomes() async throws {
+    @Test
+    func `every request is kept with its outcome, newest first`() async throws {
         try await withReceiver { receiver in
             _ = try await receiver.curl("-F", "a=b", "\(receiver.url)/uploads")
             _ = try await receiver.curl("-d", "a=b", "\(receiver.url)/uploads")
@@ -86,8 +86,8 @@ struct RequestInspectorTests {
         }
     }
 
-    @Test("A refused form is described: its parts, its problem, the bytes around it, and all that came")
-    func refusal() async throws {
+    @Test
+    func `a refused form is described: its parts, its problem, the bytes around it, and all that came`() async throws {
         try await withReceiver { receiver in
             let body =
                 Form.part("Content-Disposition: form-data; name=\"a\"").dropLast(6)
@@ -112,13 +112,13 @@ struct RequestInspectorTests {
         }
     }
 
-    @Test(
-        "The same problem in many parts is one, with how often it is there and the first places",
-        arguments: [
-            (header: "\r\nContent-Transfer-Encoding: binary", status: 201, code: "content-transfer-encoding"),
-            (header: "\r\nContent-Type : text/plain", status: 400, code: "blank-before-colon"),
-        ])
-    func folding(header: String, status: Int, code: String) async throws {
+    @Test(arguments: [
+        (header: "\r\nContent-Transfer-Encoding: binary", status: 201, code: "content-transfer-encoding"),
+        (header: "\r\nContent-Type : text/plain", status: 400, code: "blank-before-colon"),
+    ])
+    func `the same problem in many parts is one, with how often it is there and the first places`(
+        header: String, status: Int, code: String
+    ) async throws {
         try await withReceiver { receiver in
             let part = "--b\r\nContent-Disposition: form-data; name=\"a\"\(header)\r\n\r\n1\r\n"
             let body = String(repeating: part, count: 500) + "--b--\r\n"
@@ -135,8 +135,8 @@ struct RequestInspectorTests {
         }
     }
 
-    @Test("The line for curl sends the very bytes again, and takes secrets from the shell")
-    func repetition() async throws {
+    @Test
+    func `the line for curl sends the very bytes again, and takes secrets from the shell`() async throws {
         try await withReceiver { receiver in
             let body = Form.part(
                 "Content-Disposition: form-data; name=\"it's %s \\ 한글\"\u{1}", "$(id) `id`\0\u{202E}\u{FF}")
@@ -161,8 +161,8 @@ struct RequestInspectorTests {
         }
     }
 
-    @Test("An accepted form is repeated part by part, and removed from the inspector with its upload")
-    func accepted() async throws {
+    @Test
+    func `an accepted form is repeated part by part, and removed from the inspector with its upload`() async throws {
         try await withReceiver { receiver in
             let response = try await receiver.curl(
                 "-F", "t=@/etc/hostname;filename=a b.txt;type=text/plain", "--form-string", "m=@안녕 'x'; y",
@@ -249,8 +249,8 @@ struct RequestInspectorTests {
         }
     }
 
-    @Test("Of a long body both ends are kept, and of many requests the last ones")
-    func bounds() async throws {
+    @Test
+    func `of a long body both ends are kept, and of many requests the last ones`() async throws {
         func limit(_ receiver: inout Receiver) {
             receiver.inspection?.maximumRequests = 3
             receiver.inspection?.maximumEndBytes = 100
@@ -272,8 +272,8 @@ struct RequestInspectorTests {
         }
     }
 
-    @Test("All together is bounded, whatever comes")
-    func budget() async throws {
+    @Test
+    func `all together is bounded, whatever comes`() async throws {
         func limit(_ receiver: inout Receiver) { receiver.inspection?.maximumBytes = 30_000 }
         try await withReceiver(limit) { receiver in
             let body = Form.part("no field", String(repeating: "x", count: 10_000))
@@ -282,8 +282,8 @@ struct RequestInspectorTests {
         }
     }
 
-    @Test("Without inspection nothing is recorded, and the page does not show it")
-    func off() async throws {
+    @Test
+    func `without inspection nothing is recorded, and the page does not show it`() async throws {
         try await withReceiver({ $0.inspection = nil }) { receiver in
             _ = try await receiver.curl("-F", "a=b", "\(receiver.url)/uploads")
             #expect(try await receiver.curl("\(receiver.url)/requests").text.contains("\"not-found\""))

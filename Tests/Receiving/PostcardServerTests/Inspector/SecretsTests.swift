@@ -37,32 +37,30 @@ struct SecretsTests {
         #expect(!Secrets.isSecret(name))
     }
 
-    @Test(
-        "Secrets in an address are masked, and nothing else",
-        arguments: [
-            ("/uploads", "/uploads"), ("/u?token=a&b=c", "/u?token=***&b=c"),
-            ("/u?to%6ben=a&sig=b&code=c&author=d", "/u?to%6ben=***&sig=***&code=***&author=d"),
-            ("/u?b=c&Access_Token=x=y", "/u?b=c&Access_Token=***"),
-            ("/u?token", "/u?token"), ("/u?", "/u?"), ("/u?a=token=b", "/u?a=token=b"),
-            ("/u?pass=a;b&c=d", "/u?pass=***&c=d"), ("/u?a=b;pass=c", "/u?a=b;pass=***"),
-            ("https://u:p@h/x?pass=1#access_token=2&z=3", "https://***@h/x?pass=***#access_token=***&z=3"),
-            ("https://h/?u=https://u:p@i/?token=1&z=2", "https://h/?u=https://***@i/?token=***&z=2"),
-            ("https://h/?u=https%3A%2F%2Fi%2F%3Ftoken%3D1&z=2", "https://h/?u=***&z=2"),
-            ("https://h/?u=https%3A%2F%2Fu%3Ap%40i%2F", "https://h/?u=***"),
-            ("https://h/?u=a%20b", "https://h/?u=a%20b"),
-            ("<https://u:p@h/?token=a,b>; rel=\"next\"", "<https://***@h/?token=***>; rel=\"next\""),
-            ("//u:p@h/", "//***@h/"), ("/a//b@c", "/a//b@c"), ("a=1; secret=\"b c\"; d=e", "a=1; secret=***; d=e"),
-            ("mailto:a@b.example", "mailto:a@b.example"),
-            // Whitespace of all kinds separates, and a combining character changes nothing before it.
-            ("a=1\ttoken=b\r\nc", "a=1\ttoken=***\r\nc"), ("a\u{3000}pin=b\u{A0}c", "a\u{3000}pin=***\u{A0}c"),
-            ("/u?token=\u{301}a&b=c", "/u?token=***&b=c"), ("token=\"\u{301}a b\" c", "token=*** c"),
-            ("https://u:p@\u{301}h/", "https://***@\u{301}h/"),
-            ("/uploads/0123456789abcdefghjkmnpqrstvwxyz?a=b", "/uploads/***"),
-            ("/0123456789abcdefghjkmnpqrstvwxyz/a", "/***/a"),
-            ("/u?x=Bearer%20s3cret&y=1", "/u?x=***&y=1"), ("/u?x=basic+s3cret#y=1", "/u?x=***#y=1"),
-            ("/u?p%2561ss=1&ｐｉｎ=2", "/u?p%2561ss=***&ｐｉｎ=***"),
-        ])
-    func addresses(path: String, masked: String) {
+    @Test(arguments: [
+        ("/uploads", "/uploads"), ("/u?token=a&b=c", "/u?token=***&b=c"),
+        ("/u?to%6ben=a&sig=b&code=c&author=d", "/u?to%6ben=***&sig=***&code=***&author=d"),
+        ("/u?b=c&Access_Token=x=y", "/u?b=c&Access_Token=***"),
+        ("/u?token", "/u?token"), ("/u?", "/u?"), ("/u?a=token=b", "/u?a=token=b"),
+        ("/u?pass=a;b&c=d", "/u?pass=***&c=d"), ("/u?a=b;pass=c", "/u?a=b;pass=***"),
+        ("https://u:p@h/x?pass=1#access_token=2&z=3", "https://***@h/x?pass=***#access_token=***&z=3"),
+        ("https://h/?u=https://u:p@i/?token=1&z=2", "https://h/?u=https://***@i/?token=***&z=2"),
+        ("https://h/?u=https%3A%2F%2Fi%2F%3Ftoken%3D1&z=2", "https://h/?u=***&z=2"),
+        ("https://h/?u=https%3A%2F%2Fu%3Ap%40i%2F", "https://h/?u=***"),
+        ("https://h/?u=a%20b", "https://h/?u=a%20b"),
+        ("<https://u:p@h/?token=a,b>; rel=\"next\"", "<https://***@h/?token=***>; rel=\"next\""),
+        ("//u:p@h/", "//***@h/"), ("/a//b@c", "/a//b@c"), ("a=1; secret=\"b c\"; d=e", "a=1; secret=***; d=e"),
+        ("mailto:a@b.example", "mailto:a@b.example"),
+        // Whitespace of all kinds separates, and a combining character changes nothing before it.
+        ("a=1\ttoken=b\r\nc", "a=1\ttoken=***\r\nc"), ("a\u{3000}pin=b\u{A0}c", "a\u{3000}pin=***\u{A0}c"),
+        ("/u?token=\u{301}a&b=c", "/u?token=***&b=c"), ("token=\"\u{301}a b\" c", "token=*** c"),
+        ("https://u:p@\u{301}h/", "https://***@\u{301}h/"),
+        ("/uploads/0123456789abcdefghjkmnpqrstvwxyz?a=b", "/uploads/***"),
+        ("/0123456789abcdefghjkmnpqrstvwxyz/a", "/***/a"),
+        ("/u?x=Bearer%20s3cret&y=1", "/u?x=***&y=1"), ("/u?x=basic+s3cret#y=1", "/u?x=***#y=1"),
+        ("/u?p%2561ss=1&ｐｉｎ=2", "/u?p%2561ss=***&ｐｉｎ=***"),
+    ])
+    func `secrets in an address are masked, and nothing else`(path: String, masked: String) {
         #expect(Secrets.masked(path: path) == masked)
     }
 

@@ -29,8 +29,8 @@ extension LocalUploadStoreTests {
         try Data(changed.utf8).write(to: file)
     }
 
-    @Test("A damaged record is no longer listed, and its key is free")
-    func damagedRecord() async throws {
+    @Test
+    func `a damaged record is no longer listed, and its key is free`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let (key, other) = (UploadKey("1", scope: ""), UploadKey("2", scope: ""))
@@ -47,8 +47,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("A key whose record was removed by hand is free once an upload under it has failed")
-    func keyOfRemovedRecord() async throws {
+    @Test
+    func `a key whose record was removed by hand is free once an upload under it has failed`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let key = UploadKey("key", scope: "")
@@ -64,10 +64,10 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test(
-        "A file that has a second name is not read, and nothing is set aside, until that name is gone",
-        arguments: ["0", "record.json"])
-    func secondName(name: String) async throws {
+    @Test(arguments: ["0", "record.json"])
+    func `a file that has a second name is not read, and nothing is set aside, until that name is gone`(name: String)
+        async throws
+    {
         try await withTemporaryDirectory { directory in
             let place = directory.appending("store")
             let store = try LocalUploadStore(directory: place)
@@ -94,8 +94,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("A link in the place of a record's file is damage, and the record is set aside with its files")
-    func replacedRecord() async throws {
+    @Test
+    func `a link in the place of a record's file is damage, and the record is set aside with its files`() async throws {
         try await withTemporaryDirectory { directory in
             let place = directory.appending("store")
             let store = try LocalUploadStore(directory: place)
@@ -111,10 +111,10 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test(
-        "A file that is described otherwise than it was written is damage, in a small record and in a large one",
-        arguments: [10, 70_000])
-    func changedDescription(fieldBytes: Int) async throws {
+    @Test(arguments: [10, 70_000])
+    func `a file that is described otherwise than it was written is damage, in a small record and in a large one`(
+        fieldBytes: Int
+    ) async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             for number in 1...3 {
@@ -135,8 +135,10 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("A small record is served only if all of it is as it was written, and a large one if it has its end")
-    func partialRecord() async throws {
+    @Test
+    func `a small record is served only if all of it is as it was written, and a large one if it has its end`()
+        async throws
+    {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let small = try await self.store(fieldBytes: 10, content: "0123456789", in: store)
@@ -150,8 +152,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("A record of more than 64 KiB has a file that says where files are described", arguments: [65_536, 65_537])
-    func largeRecord(bytes: Int) async throws {
+    @Test(arguments: [65_536, 65_537])
+    func `a record of more than 64 KiB has a file that says where files are described`(bytes: Int) async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let smallest = try await self.store(fieldBytes: 0, content: "", in: store).json().count
@@ -170,8 +172,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("A large record without files describes none")
-    func largeRecordWithoutFiles() async throws {
+    @Test
+    func `a large record without files describes none`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let field = UploadRecord.Field(name: "a", value: String(repeating: "x", count: 70_000))
@@ -191,8 +193,10 @@ extension LocalUploadStoreTests {
         (100, 4_194_303, 100, 4_194_404, true), (100, 4_194_304, 100, 4_194_405, false),
     ]
 
-    @Test("A description is read only from within the record, and only up to 4 MiB", arguments: places)
-    func offsets(spaces: Int, bytes: Int, start: Int64, next: Int64, isFound: Bool) async throws {
+    @Test(arguments: places)
+    func `a description is read only from within the record, and only up to 4 MiB`(
+        spaces: Int, bytes: Int, start: Int64, next: Int64, isFound: Bool
+    ) async throws {
         try await withTemporaryDirectory { directory in
             let id = try #require(UploadID("01kz5dr1c10123456789abcdef"))
             let file = UploadRecord.File(
@@ -214,8 +218,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("A record of more than a GiB is damage, and is not read")
-    func hugeRecord() async throws {
+    @Test
+    func `a record of more than a GiB is damage, and is not read`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let record = try await self.store("content", in: store)
@@ -227,8 +231,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("A file is read whole up to a limit, and one that grows meanwhile not beyond it")
-    func limitedFile() async throws {
+    @Test
+    func `a file is read whole up to a limit, and one that grows meanwhile not beyond it`() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending("file")
             let url = URL(filePath: path.string)
@@ -246,8 +250,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("What is damaged is set aside though something of its name was before", arguments: [true, false])
-    func setAsideAgain(isFolder: Bool) async throws {
+    @Test(arguments: [true, false])
+    func `what is damaged is set aside though something of its name was before`(isFolder: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let place = StoreDirectory(path: directory)
             let folder = directory.appending("01kz5dr1c10123456789abcdef")
@@ -270,8 +274,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("Only a name of two digests is that of a key")
-    func keyNames() {
+    @Test
+    func `only a name of two digests is that of a key`() {
         let (key, record) = (String(repeating: "a", count: 64), String(repeating: "b", count: 64))
         let name = "key-\(key)-\(record)"
         let found = StoreDirectory.key(in: ["0", "key-", "record.json", name])

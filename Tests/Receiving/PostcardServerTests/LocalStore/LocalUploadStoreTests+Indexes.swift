@@ -12,8 +12,8 @@ extension LocalUploadStoreTests {
         try (0..<9).map { number in try #require(UploadID("01kz5dr1c\(number)0123456789abcdef")) }
     }
 
-    @Test("Identifiers are listed newest first, in whatever order they came and went")
-    func listing() throws {
+    @Test
+    func `identifiers are listed newest first, in whatever order they came and went`() throws {
         let ids = try Self.identifiers()
         let index = RecordIndex([])
         for number in [5, 2, 7, 2, 0, 8, 5, 1] { index.insert(ids[number]) }
@@ -32,8 +32,8 @@ extension LocalUploadStoreTests {
         #expect(index.newest(100, before: nil).isEmpty)
     }
 
-    @Test("A key passes from an upload that failed to one that waits, until one has made its record")
-    func claims() async throws {
+    @Test
+    func `a key passes from an upload that failed to one that waits, until one has made its record`() async throws {
         let keys = KeyIndex([:])
         let key = UploadKey("key", scope: "")
         let id = try Self.identifiers()[0]
@@ -58,8 +58,8 @@ extension LocalUploadStoreTests {
         #expect(keys.record(under: key)?.id == id)
     }
 
-    @Test("Forgetting a record frees its own key alone")
-    func forgottenKey() async throws {
+    @Test
+    func `forgetting a record frees its own key alone`() async throws {
         let ids = try Self.identifiers()
         let keys = (0..<3).map { UploadKey("\($0)", scope: "") }
         let records = ids.map { KeyedRecord(id: $0, digest: "") }

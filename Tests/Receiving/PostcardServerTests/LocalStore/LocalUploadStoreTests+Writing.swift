@@ -31,10 +31,10 @@ extension LocalUploadStoreTests {
         try writtenFolder(in: directory).map { try entries($0).count } ?? 0
     }
 
-    @Test(
-        "The bytes of an upload are written once there are 256 KiB, or fewer if many uploads share the memory",
-        arguments: [(1, 262_144), (64, 131_072), (2000, 16_384)])
-    func gatheredBytes(uploads: Int, batch: Int) async throws {
+    @Test(arguments: [(1, 262_144), (64, 131_072), (2000, 16_384)])
+    func `the bytes of an upload are written once there are 256 KiB, or fewer if many uploads share the memory`(
+        uploads: Int, batch: Int
+    ) async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             var others: [LocalUpload] = []
@@ -60,8 +60,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("Small files are written once there are thirty-two")
-    func gatheredFiles() async throws {
+    @Test
+    func `small files are written once there are thirty-two`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let upload = try await store.beginUpload()
@@ -79,8 +79,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("Uploads share the memory from their first file on, until they are released")
-    func uploadCount() async throws {
+    @Test
+    func `uploads share the memory from their first file on, until they are released`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             func count() -> Int { store.uploadCount.load(ordering: .relaxed) }
@@ -100,8 +100,10 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("A few bytes are kept without the block that they were read with, and small pieces are gathered up to 4 KiB")
-    func smallPieces() throws {
+    @Test
+    func `a few bytes are kept without the block that they were read with, and small pieces are gathered up to 4 KiB`()
+        throws
+    {
         let block = ByteBuffer(repeating: 7, count: 65_536)
         let few = try #require(block.getSlice(at: 0, length: 4095))
         #expect(few.kept == few)
@@ -119,8 +121,8 @@ extension LocalUploadStoreTests {
         #expect(empty.readableBytes == 0)
     }
 
-    @Test("The files of a form can be read before it is a record, and none of them stays open")
-    func finishedFiles() async throws {
+    @Test
+    func `the files of a form can be read before it is a record, and none of them stays open`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let upload = try await store.beginUpload()
@@ -146,8 +148,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("A form under a known key is compared, and not written")
-    func knownKey() async throws {
+    @Test
+    func `a form under a known key is compared, and not written`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let key = UploadKey("key", scope: "")
@@ -170,8 +172,8 @@ extension LocalUploadStoreTests {
         case write, finishedFiles, commit
     }
 
-    @Test("A write that failed fails whatever comes next", arguments: NextCall.allCases)
-    func failedWrite(next: NextCall) async throws {
+    @Test(arguments: NextCall.allCases)
+    func `a write that failed fails whatever comes next`(next: NextCall) async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let upload = try await store.beginUpload()
@@ -199,8 +201,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("An upload whose commit fails leaves nothing behind, and its key to the next")
-    func failedCommit() async throws {
+    @Test
+    func `an upload whose commit fails leaves nothing behind, and its key to the next`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let key = UploadKey("key", scope: "")
@@ -222,8 +224,8 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("A record is taken back if its name may not be on the disk")
-    func recordWithoutName() async throws {
+    @Test
+    func `a record is taken back if its name may not be on the disk`() async throws {
         try await withTemporaryDirectory { directory in
             let place = StoreDirectory(path: directory)
             let id = try #require(UploadID("01kz5dr1c10123456789abcdef"))
@@ -254,8 +256,8 @@ extension LocalUploadStoreTests {
     #if os(Linux)
     private static func url(_ path: FilePath) -> URL { URL(filePath: path.string).resolvingSymlinksInPath() }
 
-    @Test("Of an upload that goes on only the file that is being written is open")
-    func openFile() async throws {
+    @Test
+    func `of an upload that goes on only the file that is being written is open`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let incoming = Self.url(directory.appending(".incoming"))
@@ -272,8 +274,10 @@ extension LocalUploadStoreTests {
         }
     }
 
-    @Test("Of complete files that wait for the disk at most thirty-two are open, and none once they are removed")
-    func completeFiles() async throws {
+    @Test
+    func `of complete files that wait for the disk at most thirty-two are open, and none once they are removed`()
+        async throws
+    {
         try await withTemporaryDirectory { directory in
             let place = StoreDirectory(path: directory)
             var upload = UploadDirectory(

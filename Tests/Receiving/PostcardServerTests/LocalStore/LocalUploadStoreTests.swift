@@ -26,8 +26,8 @@ struct LocalUploadStoreTests {
         ).record
     }
 
-    @Test("An upload is seen only once it is committed, and then also by the next store")
-    func commit() async throws {
+    @Test
+    func `an upload is seen only once it is committed, and then also by the next store`() async throws {
         try await withTemporaryDirectory { directory in
             var known: UploadRecord?
             do {
@@ -54,8 +54,8 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("An upload that is discarded leaves nothing behind, however far it had come", arguments: [0, 10, 3_000_000])
-    func discard(size: Int) async throws {
+    @Test(arguments: [0, 10, 3_000_000])
+    func `an upload that is discarded leaves nothing behind, however far it had come`(size: Int) async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let upload = try await store.beginUpload()
@@ -67,8 +67,8 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("What a crash left half-written or half-deleted is gone after the start, and records stay")
-    func sweep() async throws {
+    @Test
+    func `what a crash left half-written or half-deleted is gone after the start, and records stay`() async throws {
         try await withTemporaryDirectory { directory in
             let record = try await store("content", in: LocalUploadStore(directory: directory))
             let left = directory.appending(".incoming").appending("01abc")
@@ -81,8 +81,8 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("Two stores cannot have one directory open, and once the first is gone the second can")
-    func exclusiveness() async throws {
+    @Test
+    func `two stores cannot have one directory open, and once the first is gone the second can`() async throws {
         try await withTemporaryDirectory { directory in
             do {
                 let first = try LocalUploadStore(directory: directory)
@@ -95,8 +95,8 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("A directory is made with all above it that are missing")
-    func missingDirectories() async throws {
+    @Test
+    func `a directory is made with all above it that are missing`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory.appending("a/b/c"))
             let record = try await self.store("content", in: store)
@@ -104,16 +104,16 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("A directory whose name is no text is refused")
-    func unspeakableDirectory() async throws {
+    @Test
+    func `a directory whose name is no text is refused`() async throws {
         let name: [CInterop.PlatformChar] = [47, 116, 109, 112, 47, -1, 0]
         let path = FilePath(platformString: name)
         let error = #expect(throws: UploadStoreError.self) { try LocalUploadStore(directory: path) }
         #expect(error?.code == .unusableDirectory)
     }
 
-    @Test("Two hundred small files become one record, in their order")
-    func manySmallFiles() async throws {
+    @Test
+    func `two hundred small files become one record, in their order`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let upload = try await store.beginUpload()
@@ -131,8 +131,8 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("A directory that is a file is refused by name")
-    func unusableDirectory() async throws {
+    @Test
+    func `a directory that is a file is refused by name`() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending("file")
             try Data().write(to: URL(filePath: path.string))
@@ -143,8 +143,9 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("A directory for what is being received that vanishes is made again, and the store's own is not")
-    func vanishedDirectory() async throws {
+    @Test
+    func `a directory for what is being received that vanishes is made again, and the store's own is not`() async throws
+    {
         try await withTemporaryDirectory { directory in
             let path = directory.appending("store")
             let store = try LocalUploadStore(directory: path)
@@ -161,8 +162,10 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("What is put into the directory by hand is listed by the next store, and what is taken out is not listed")
-    func changedByHand() async throws {
+    @Test
+    func `what is put into the directory by hand is listed by the next store, and what is taken out is not listed`()
+        async throws
+    {
         try await withTemporaryDirectory { directory in
             var records: [UploadID] = []
             let late = "01kz5dr1c10123456789abcdef"
@@ -184,8 +187,8 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("A record whose folder was removed by hand cannot be deleted, and is no longer listed")
-    func deletedByHand() async throws {
+    @Test
+    func `a record whose folder was removed by hand cannot be deleted, and is no longer listed`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let kept = try await self.store("kept", in: store)
@@ -196,8 +199,8 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("By default 64 MiB of the disk stay free, and a store is swept every minute")
-    func defaults() async throws {
+    @Test
+    func `by default 64 MiB of the disk stay free, and a store is swept every minute`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             #expect(store.directory.keptFreeBytes == 67_108_864)
@@ -205,8 +208,10 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("Without room a large form is refused by its length, a small one when it is written, and a known one is not")
-    func noRoom() async throws {
+    @Test
+    func `without room a large form is refused by its length, a small one when it is written, and a known one is not`()
+        async throws
+    {
         try await withTemporaryDirectory { directory in
             let key = UploadKey("key", scope: "")
             let known = try await store(
@@ -225,8 +230,8 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("A check of whether a store works leaves nothing behind")
-    func readiness() async throws {
+    @Test
+    func `a check of whether a store works leaves nothing behind`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             try await store.checkReadiness()
@@ -234,8 +239,8 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("A record is in the outbox until it is settled or deleted, also for the next store")
-    func outbox() async throws {
+    @Test
+    func `a record is in the outbox until it is settled or deleted, also for the next store`() async throws {
         try await withTemporaryDirectory { directory in
             var ids: [UploadID] = []
             do {
@@ -261,8 +266,8 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("Identifiers of one store only grow, also across its openings")
-    func order() async throws {
+    @Test
+    func `identifiers of one store only grow, also across its openings`() async throws {
         try await withTemporaryDirectory { directory in
             var ids: [UploadID] = []
             for _ in 0..<3 {
@@ -296,8 +301,8 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("An open file stays readable when its upload is deleted")
-    func deletedWhileOpen() async throws {
+    @Test
+    func `an open file stays readable when its upload is deleted`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let record = try await self.store("content", in: store)

@@ -9,8 +9,8 @@ struct BrowserFormTests {
     private static let script = Repository.url("Tests/Browser/check.py").path(
         percentEncoded: false)
 
-    @Test("A thousand random forms that Chromium posts are read as they were meant")
-    func forms() async throws {
+    @Test
+    func `a thousand random forms that Chromium posts are read as they were meant`() async throws {
         try Chromium.require()
         try await withReceiver { receiver in
             let result = try await Program.run(Chromium.python, [Self.script, "forms", receiver.url])

@@ -19,8 +19,8 @@ struct PageTests {
         .sorted()
     }
 
-    @Test("The page asks for the tokens that are wanted, and shows the pictures with them")
-    func tokens() async throws {
+    @Test
+    func `the page asks for the tokens that are wanted, and shows the pictures with them`() async throws {
         func protect(_ receiver: inout Receiver) {
             receiver.tokens.reading = ["to-read"]
             receiver.tokens.posting = ["to-post"]
@@ -43,13 +43,11 @@ struct PageTests {
         #expect(result.status == 0, "\(result.messages)")
     }
 
-    @Test(
-        "The page does what people expect of it",
-        arguments: [
-            "sending", "cancelling", "aborting", "reused", "deleting", "refused", "faults", "opening", "translated",
-            "folded", "hostile", "plain", "keyboard", "languages", "buffered",
-        ])
-    func scenario(_ name: String) async throws {
+    @Test(arguments: [
+        "sending", "cancelling", "aborting", "reused", "deleting", "refused", "faults", "opening", "translated",
+        "folded", "hostile", "plain", "keyboard", "languages", "buffered",
+    ])
+    func `the page does what people expect of it`(_ name: String) async throws {
         try await withReceiver { receiver in
             let result = try await Program.run(
                 Chromium.python, [Self.script, name, receiver.url] + (try pictures()))

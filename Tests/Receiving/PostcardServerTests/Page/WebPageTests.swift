@@ -11,18 +11,17 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct WebPageTests {
     @Test(
-        "The page is in the preferred language",
         arguments: [
             (nil, "en"), ("", "en"), ("ko", "ko"), ("ko-KR,ko;q=0.9,en-US;q=0.8", "ko"), ("en;q=0.5, ko;q=0.7", "ko"),
             ("de, fr;q=0.9", "en"), ("de, ko;q=0.1", "ko"), ("ko;q=0, en;q=0.1", "en"), ("KO", "ko"),
             ("en, ko", "en"), ("ko;q=much", "en"), (",;,", "en"),
         ] as [(String?, String)])
-    func language(header: String?, expected: String) {
+    func `the page is in the preferred language`(header: String?, expected: String) {
         #expect(PageLanguage(acceptLanguage: header).rawValue == expected)
     }
 
-    @Test("Every text is there in every language, with the same values to be put in")
-    func texts() {
+    @Test
+    func `every text is there in every language, with the same values to be put in`() {
         let english = WebPage.texts(in: .english)
         #expect(!english.isEmpty)
         for language in PageLanguage.allCases {
@@ -64,8 +63,9 @@ struct WebPageTests {
         #expect(WebPage.problems(in: .english) == nil)
     }
 
-    @Test("The page is whole, asks nothing from elsewhere, and has nothing in it that its policy forbids")
-    func page() async throws {
+    @Test
+    func `the page is whole, asks nothing from elsewhere, and has nothing in it that its policy forbids`() async throws
+    {
         try await withReceiver({ $0.uploads.path = "/a\"b<c" }) { receiver in
             let response = try await receiver.curl("-i", "-H", "Accept-Language: ko", "\(receiver.url)/")
             #expect(response.text.contains("<html lang=\"ko\">"))
@@ -92,8 +92,8 @@ struct WebPageTests {
         }
     }
 
-    @Test("Where nothing may be read, there is nothing to be listened to or looked at")
-    func withoutReading() async throws {
+    @Test
+    func `where nothing may be read, there is nothing to be listened to or looked at`() async throws {
         try await withReceiver({ $0.uploads.access = .none }) { receiver in
             for path in ["/events", "/requests", "/requests/1"] {
                 let response = try await receiver.curl(receiver.url + path)

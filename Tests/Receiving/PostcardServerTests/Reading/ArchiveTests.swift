@@ -32,8 +32,8 @@ struct ArchiveTests {
         return try await receiver.exchange(lines.joined(separator: "\r\n") + "\r\n\r\n")
     }
 
-    @Test("A listing has pages, newest uploads first")
-    func paging() async throws {
+    @Test
+    func `a listing has pages, newest uploads first`() async throws {
         try await withReceiver { receiver in
             #expect(try await listing(receiver).uploads.isEmpty)
             var ids: [String] = []
@@ -52,8 +52,8 @@ struct ArchiveTests {
         }
     }
 
-    @Test("A stored file that is missing or truncated is not served", arguments: [true, false])
-    func damagedFile(isGone: Bool) async throws {
+    @Test(arguments: [true, false])
+    func `a stored file that is missing or truncated is not served`(isGone: Bool) async throws {
         try await withReceiver { receiver in
             let record = try await post("content", to: receiver)
             let path = receiver.directory.appending(record.id.text).appending("0").string
@@ -65,10 +65,8 @@ struct ArchiveTests {
         }
     }
 
-    @Test(
-        "An invalid query is refused",
-        arguments: ["limit=0", "limit=1001", "limit=x", "limit=-1", "limit=", "after=x", "after=../../etc"])
-    func invalidQuery(query: String) async throws {
+    @Test(arguments: ["limit=0", "limit=1001", "limit=x", "limit=-1", "limit=", "after=x", "after=../../etc"])
+    func `an invalid query is refused`(query: String) async throws {
         try await withReceiver { receiver in
             let response = try await get("/uploads?\(query)", receiver)
             #expect(response.status == 400)
@@ -76,8 +74,8 @@ struct ArchiveTests {
         }
     }
 
-    @Test("A range of a file gets a 206, and a range beyond its end a 416")
-    func ranges() async throws {
+    @Test
+    func `a range of a file gets a 206, and a range beyond its end a 416`() async throws {
         try await withReceiver { receiver in
             let record = try await post("0123456789", to: receiver)
             let url = record.files[0].url
@@ -101,8 +99,8 @@ struct ArchiveTests {
         }
     }
 
-    @Test("If-None-Match and If-Range apply only if the content is the same")
-    func conditions() async throws {
+    @Test
+    func `If-None-Match and If-Range apply only if the content is the same`() async throws {
         try await withReceiver { receiver in
             let record = try await post("0123456789", to: receiver)
             let url = record.files[0].url
@@ -118,8 +116,8 @@ struct ArchiveTests {
         }
     }
 
-    @Test("A large file is downloaded as it was sent, also in ranges")
-    func largeFile() async throws {
+    @Test
+    func `a large file is downloaded as it was sent, also in ranges`() async throws {
         try await withReceiver { receiver in
             let content = String((0..<700_000).map { _ in "0123456789abcdef".randomElement() ?? "0" })
             let record = try await post(content, to: receiver)
@@ -131,8 +129,8 @@ struct ArchiveTests {
         }
     }
 
-    @Test("A damaged record is left out of the listing, and a request for it is refused", arguments: ["", #"{"id":"#])
-    func damagedRecord(content: String) async throws {
+    @Test(arguments: ["", #"{"id":"#])
+    func `a damaged record is left out of the listing, and a request for it is refused`(content: String) async throws {
         let lines = CapturedLog.Lines()
         try await withReceiver({ $0.logger = Logger(label: "test") { _ in CapturedLog(lines: lines) } }) { receiver in
             let first = try await post("first", to: receiver)
@@ -157,8 +155,8 @@ struct ArchiveTests {
         }
     }
 
-    @Test("The response for a record is the stored bytes", arguments: [10, 100_000])
-    func storedBytes(fieldBytes: Int) async throws {
+    @Test(arguments: [10, 100_000])
+    func `the response for a record is the stored bytes`(fieldBytes: Int) async throws {
         try await withReceiver { receiver in
             let field = Form.part(
                 "Content-Disposition: form-data; name=\"a\"", String(repeating: "\u{1}", count: fieldBytes))
@@ -181,8 +179,8 @@ struct ArchiveTests {
         }
     }
 
-    @Test("The files of a record are found in it even if its text looks like JSON")
-    func filesBehindText() async throws {
+    @Test
+    func `the files of a record are found in it even if its text looks like JSON`() async throws {
         try await withReceiver { receiver in
             let trap = #"],"files":[{"size":1},"]}\""#
             let text = String(repeating: trap, count: 5000)
@@ -227,10 +225,10 @@ struct ArchiveTests {
         }
     }
 
-    @Test(
-        "A pipe or link in place of a stored file is not served, and delays no other request",
-        arguments: ["0", "record.json"])
-    func planted(name: String) async throws {
+    @Test(arguments: ["0", "record.json"])
+    func `a pipe or link in place of a stored file is not served, and delays no other request`(name: String)
+        async throws
+    {
         for planted in Planted.allCases {
             try await withReceiver { receiver in
                 let record = try await post("content", to: receiver)
@@ -250,8 +248,8 @@ struct ArchiveTests {
         }
     }
 
-    @Test("A receiver that cannot store anything is not healthy, and reports why")
-    func unhealthy() async throws {
+    @Test
+    func `a receiver that cannot store anything is not healthy, and reports why`() async throws {
         try await withReceiver { receiver in
             try FileManager.default.removeItem(atPath: receiver.directory.appending(".incoming").string)
             #expect(try await get("/health", receiver).status == 200)
@@ -267,8 +265,8 @@ struct ArchiveTests {
         }
     }
 
-    @Test("A deleted upload is gone, and deleting it again is refused")
-    func deletion() async throws {
+    @Test
+    func `a deleted upload is gone, and deleting it again is refused`() async throws {
         try await withReceiver { receiver in
             let record = try await post("content", to: receiver)
             let other = try await post("other", to: receiver)
@@ -283,13 +281,11 @@ struct ArchiveTests {
         }
     }
 
-    @Test(
-        "Unknown paths are refused with 404",
-        arguments: [
-            "/uploads/x", "/uploads/..%2F..", "/uploads/.incoming", "/uploads/ID/files/9", "/uploads/ID/files/-1",
-            "/uploads/ID/files/record.json", "/uploads/ID/files/..%2frecord.json", "/uploads/ID/record.json", "/x",
-        ])
-    func nowhere(path: String) async throws {
+    @Test(arguments: [
+        "/uploads/x", "/uploads/..%2F..", "/uploads/.incoming", "/uploads/ID/files/9", "/uploads/ID/files/-1",
+        "/uploads/ID/files/record.json", "/uploads/ID/files/..%2frecord.json", "/uploads/ID/record.json", "/x",
+    ])
+    func `unknown paths are refused with 404`(path: String) async throws {
         try await withReceiver { receiver in
             let record = try await post("content", to: receiver)
             let response = try await get(path.replacing("ID", with: record.id.text), receiver)
@@ -298,8 +294,8 @@ struct ArchiveTests {
         }
     }
 
-    @Test("The page, the health check and their methods")
-    func pages() async throws {
+    @Test
+    func `the page, the health check and their methods`() async throws {
         try await withReceiver { receiver in
             let health = try await get("/health", receiver)
             #expect(health.status == 200)

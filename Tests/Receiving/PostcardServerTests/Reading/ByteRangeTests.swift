@@ -5,7 +5,6 @@ import Testing
 
 struct ByteRangeTests {
     @Test(
-        "A Range field means one part of a file, or the whole file",
         arguments: [
             ("bytes=0-0", 10, .part(0..<1)),
             ("bytes=2-5", 10, .part(2..<6)),
@@ -28,7 +27,7 @@ struct ByteRangeTests {
             ("bytes", 10, .whole),
             ("", 10, .whole),
         ] as [(String, Int64, ByteRange)])
-    func range(value: String, size: Int64, expected: ByteRange) {
+    func `a Range field means one part of a file, or the whole file`(value: String, size: Int64, expected: ByteRange) {
         #expect(ByteRange(value, size: size) == expected)
     }
 }

@@ -57,10 +57,10 @@ struct DigestTests {
         (["Content-Digest: \(wrong)", "Repr-Digest: \(wrong)"], "Content-Digest", false),
     ]
 
-    @Test(
-        "The digest that a form does not match is named, and a client that asks for its form's digest gets it",
-        arguments: announcements)
-    func announcedDigests(fields: [String], wrong: String?, isAnswered: Bool) async throws {
+    @Test(arguments: announcements)
+    func `the digest that a form does not match is named, and a client that asks for its form's digest gets it`(
+        fields: [String], wrong: String?, isAnswered: Bool
+    ) async throws {
         try await withReceiver { receiver in
             let response = try await receiver.exchange(Form.request(body: Form.small, fields: fields))
             #expect(response.status == (wrong == nil ? 201 : 400))

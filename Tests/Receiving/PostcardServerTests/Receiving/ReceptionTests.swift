@@ -22,8 +22,8 @@ private struct WatchedStore: ForwardingUploadStore {
 
 @Suite(.timeLimit(.minutes(10)))
 struct ReceptionTests {
-    @Test("A form of curl with Korean text, Korean filenames and repeated names becomes its record")
-    func koreanForm() async throws {
+    @Test
+    func `a form of curl with Korean text, Korean filenames and repeated names becomes its record`() async throws {
         try await withReceiver { receiver in
             let picture = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
             let path = receiver.directory.appending("..").appending("초코 사진.png").string
@@ -54,8 +54,8 @@ struct ReceptionTests {
         }
     }
 
-    @Test("A form that breaks the rules is refused with what it broke, and leaves nothing behind")
-    func rules() async throws {
+    @Test
+    func `a form that breaks the rules is refused with what it broke, and leaves nothing behind`() async throws {
         let rules = try FormRules(
             json: Data(
                 #"{"fields":{"name":{"atLeast":1}},"files":{"picture":{"atMost":1,"types":["image/png"]}}}"#.utf8))
@@ -75,8 +75,8 @@ struct ReceptionTests {
         }
     }
 
-    @Test("A form cut off by a client that vanishes leaves nothing behind, and the server keeps running")
-    func vanishedClient() async throws {
+    @Test
+    func `a form cut off by a client that vanishes leaves nothing behind, and the server keeps running`() async throws {
         try await withReceiver { receiver in
             let port = receiver.port
             for _ in 0..<5 {
@@ -94,14 +94,12 @@ struct ReceptionTests {
         }
     }
 
-    @Test(
-        "A filename is data and never a path",
-        arguments: [
-            ("../../../tmp/evil", "evil"), ("/etc/passwd", "passwd"), (#"C:\boot.ini"#, "boot.ini"),
-            (#"C:\\boot.ini"#, #"C:\boot.ini"#),
-            ("..%2F..%2Fevil", "..%2F..%2Fevil"), ("a\u{202E}gpj.exe", "a\u{202E}gpj.exe"), (".", "."),
-        ])
-    func hostileFilename(name: String, shown: String) async throws {
+    @Test(arguments: [
+        ("../../../tmp/evil", "evil"), ("/etc/passwd", "passwd"), (#"C:\boot.ini"#, "boot.ini"),
+        (#"C:\\boot.ini"#, #"C:\boot.ini"#),
+        ("..%2F..%2Fevil", "..%2F..%2Fevil"), ("a\u{202E}gpj.exe", "a\u{202E}gpj.exe"), (".", "."),
+    ])
+    func `a filename is data and never a path`(name: String, shown: String) async throws {
         try await withReceiver { receiver in
             let body =
                 "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"\(name)\"\r\n\r\ncontent\r\n--b--\r\n"
@@ -116,8 +114,8 @@ struct ReceptionTests {
         }
     }
 
-    @Test("Empty files and two hundred parts keep their order and their bytes")
-    func manyParts() async throws {
+    @Test
+    func `empty files and two hundred parts keep their order and their bytes`() async throws {
         try await withReceiver { receiver in
             var body = ""
             for index in 0..<100 {
@@ -147,12 +145,13 @@ struct ReceptionTests {
     }
 
     @Test(
-        "A file whose first bytes contradict its type is recorded with both, corrected or refused",
         arguments: [
             (.recordBoth, 201, "image/jpeg", "image/heic"), (.correct, 201, "image/heic", nil),
             (.refuse, 415, nil, nil),
         ] as [(ContentTypePolicy, Int, String?, String?)])
-    func contradictedType(policy: ContentTypePolicy, status: Int, type: String?, detected: String?) async throws {
+    func `a file whose first bytes contradict its type is recorded with both, corrected or refused`(
+        policy: ContentTypePolicy, status: Int, type: String?, detected: String?
+    ) async throws {
         try await withReceiver({ $0.uploads.contentTypePolicy = policy }) { receiver in
             let header = "Content-Disposition: form-data; name=\"f\"; filename=\"a.jpg\"\r\nContent-Type: image/jpeg"
             let content = "\0\0\0\u{18}ftypheic\0\0\0\0mif1heic"
@@ -164,8 +163,8 @@ struct ReceptionTests {
         }
     }
 
-    @Test("A file whose first bytes contradict its type is refused while the rest is still to come")
-    func contradictedStart() async throws {
+    @Test
+    func `a file whose first bytes contradict its type is refused while the rest is still to come`() async throws {
         try await withReceiver({ $0.uploads.contentTypePolicy = .refuse }) { receiver in
             let header = "Content-Disposition: form-data; name=\"f\"; filename=\"a.jpg\"\r\nContent-Type: image/jpeg"
             let start = "%PDF-" + String(repeating: "x", count: MediaType.firstBytesCount - 5)
@@ -193,8 +192,8 @@ struct ReceptionTests {
         let uploads: Uploads
     }
 
-    @Test("The bytes of all forms are counted, and each refusal once, by its code")
-    func status() async throws {
+    @Test
+    func `the bytes of all forms are counted, and each refusal once, by its code`() async throws {
         try await withReceiver { receiver in
             let forms = [Form.small, Form.fileHeader + "content" + Form.end, Form.fileHeader + "cut off", ""]
             for form in forms { _ = try await receiver.exchange(Form.request(body: form)) }
@@ -210,10 +209,10 @@ struct ReceptionTests {
         }
     }
 
-    @Test(
-        "The response to a form has a record of up to 4 KiB from memory, and reads a larger one from the store",
-        arguments: [(4096, 0), (4097, 1)])
-    func recordInResponse(bytes: Int, reads: Int) async throws {
+    @Test(arguments: [(4096, 0), (4097, 1)])
+    func `the response to a form has a record of up to 4 KiB from memory, and reads a larger one from the store`(
+        bytes: Int, reads: Int
+    ) async throws {
         let count = Mutex(0)
         let store = WatchedStore(base: MemoryStore(disk: MemoryStore.Disk())) { count.withLock { $0 += 1 } }
         let router = Router()
@@ -235,8 +234,8 @@ struct ReceptionTests {
         }
     }
 
-    @Test("Forms are posted where the options say, and read under /uploads")
-    func otherPath() async throws {
+    @Test
+    func `forms are posted where the options say, and read under /uploads`() async throws {
         try await withReceiver {
             $0.uploads.path = "/api/v1/images"
         } _: { receiver in
@@ -252,10 +251,10 @@ struct ReceptionTests {
         }
     }
 
-    @Test(
-        "Forms can be posted to a path that the receiver answers itself, and it still answers there",
-        arguments: [("/", "<!doctype html>"), ("/health", "ok"), ("/uploads/", #"{"uploads":[{"#)])
-    func sharedPath(path: String, start: String) async throws {
+    @Test(arguments: [("/", "<!doctype html>"), ("/health", "ok"), ("/uploads/", #"{"uploads":[{"#)])
+    func `forms can be posted to a path that the receiver answers itself, and it still answers there`(
+        path: String, start: String
+    ) async throws {
         try await withReceiver {
             $0.uploads.path = path
         } _: { receiver in
@@ -266,17 +265,15 @@ struct ReceptionTests {
         }
     }
 
-    @Test(
-        "A path for forms begins with one slash and has no empty segments",
-        arguments: [("//a//b/", "/a/b/"), ("a", "/a"), ("/", "/"), ("", "/"), ("/api/v1", "/api/v1")])
-    func normalizedPath(path: String, normalized: String) {
+    @Test(arguments: [("//a//b/", "/a/b/"), ("a", "/a"), ("/", "/"), ("", "/"), ("/api/v1", "/api/v1")])
+    func `a path for forms begins with one slash and has no empty segments`(path: String, normalized: String) {
         var options = UploadOptions()
         options.path = path
         #expect(options.path == normalized)
     }
 
-    @Test("What is offered beside receiving can be switched off")
-    func receivingOnly() async throws {
+    @Test
+    func `what is offered beside receiving can be switched off`() async throws {
         try await withReceiver {
             $0.uploads.access = .none
         } _: { receiver in

@@ -198,8 +198,8 @@ struct Refusal: Sendable, CustomTestStringConvertible {
 
 @Suite(.timeLimit(.minutes(10)))
 struct RefusalTests {
-    @Test("A refusal is a problem with its code, and leaves nothing behind", arguments: Refusal.all)
-    func refusal(refusal: Refusal) async throws {
+    @Test(arguments: Refusal.all)
+    func `a refusal is a problem with its code, and leaves nothing behind`(refusal: Refusal) async throws {
         try await withReceiver {
             $0.uploads.limits = Refusal.limits
             $0.uploads.maximumRecordBytes = Refusal.maximumRecordBytes
@@ -235,8 +235,10 @@ struct RefusalTests {
         ),
     ]
 
-    @Test("Names and values of exactly the allowed bytes are received, and one byte more is not", arguments: texts)
-    func recordLimit(body: String, bytes: Int) async throws {
+    @Test(arguments: texts)
+    func `names and values of exactly the allowed bytes are received, and one byte more is not`(
+        body: String, bytes: Int
+    ) async throws {
         for (limit, status) in [(bytes, 201), (bytes - 1, 413)] {
             try await withReceiver {
                 $0.uploads.maximumRecordBytes = limit
@@ -250,8 +252,8 @@ struct RefusalTests {
         }
     }
 
-    @Test("A body of exactly the allowed bytes is received, and one byte more is not")
-    func bodyLimit() async throws {
+    @Test
+    func `a body of exactly the allowed bytes is received, and one byte more is not`() async throws {
         let size = Int64(Form.small.utf8.count)
         for (limit, status) in [(size, 201), (size - 1, 413)] {
             try await withReceiver {

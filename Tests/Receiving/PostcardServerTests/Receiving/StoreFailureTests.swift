@@ -36,12 +36,12 @@ private struct FailingStore: UploadStore {
 
 @Suite(.timeLimit(.minutes(10)))
 struct StoreFailureTests {
-    @Test(
-        "A store that fails is a refusal that says whether to try again",
-        arguments: [
-            (UploadStoreError.Code.full, "60", "store-full"), (.unavailable, "10", "store-unavailable"),
-        ])
-    func failure(code: UploadStoreError.Code, retryAfter: String, problem: String) async throws {
+    @Test(arguments: [
+        (UploadStoreError.Code.full, "60", "store-full"), (.unavailable, "10", "store-unavailable"),
+    ])
+    func `a store that fails is a refusal that says whether to try again`(
+        code: UploadStoreError.Code, retryAfter: String, problem: String
+    ) async throws {
         let router = Router()
         var options = UploadOptions()
         options.access = .reading
@@ -67,8 +67,10 @@ struct StoreFailureTests {
         (Form.request(body: Form.small), false, 503),
     ]
 
-    @Test("The store discards each upload that does not become a record, once", arguments: failing)
-    func discarding(request: String, closesInput: Bool, status: Int) async throws {
+    @Test(arguments: failing)
+    func `the store discards each upload that does not become a record, once`(
+        request: String, closesInput: Bool, status: Int
+    ) async throws {
         let discards = Mutex(0)
         let store = FailingStore(error: UploadStoreError(.unavailable, "The disk said no.")) {
             discards.withLock { $0 += 1 }
@@ -82,8 +84,8 @@ struct StoreFailureTests {
         }
     }
 
-    @Test("A full store counts as one that failed, and one that has the key of another form does not")
-    func failureCounts() async throws {
+    @Test
+    func `a full store counts as one that failed, and one that has the key of another form does not`() async throws {
         try await withReceiver({ $0.keptFreeBytes = .max }) { receiver in
             let refused = try await receiver.exchange(Form.request(body: Form.small))
             #expect(refused.problem?.code == "store-full")

@@ -88,17 +88,17 @@ struct StoredFormTests {
         #expect(notes.all.isEmpty)
     }
 
-    @Test(
-        "What the app throws is the response, and the form stays for the next try under its key",
-        arguments: [
-            (DatabaseFailure() as any Error, 503, "form-not-processed", "10"),
-            (HTTPError(.forbidden, message: "The album is closed.") as any Error, 403, "forbidden", nil),
-            (
-                UploadProblem(status: .conflict, code: "album-full", message: "The album is full.") as any Error, 409,
-                "album-full", nil
-            ),
-        ])
-    func failure(error: any Error, status: Int, code: String?, retryAfter: String?) async throws {
+    @Test(arguments: [
+        (DatabaseFailure() as any Error, 503, "form-not-processed", "10"),
+        (HTTPError(.forbidden, message: "The album is closed.") as any Error, 403, "forbidden", nil),
+        (
+            UploadProblem(status: .conflict, code: "album-full", message: "The album is full.") as any Error, 409,
+            "album-full", nil
+        ),
+    ])
+    func `what the app throws is the response, and the form stays for the next try under its key`(
+        error: any Error, status: Int, code: String?, retryAfter: String?
+    ) async throws {
         let notes = Notes(failingWith: [error])
         try await withUploads(notedBy: notes) { receiver, store in
             let failed = try await receiver.exchange(Self.keyed)

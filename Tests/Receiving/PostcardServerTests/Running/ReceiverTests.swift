@@ -8,8 +8,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct ReceiverTests {
-    @Test("A port that is taken is an error that says so in the system's words")
-    func takenPort() async throws {
+    @Test
+    func `a port that is taken is an error that says so in the system's words`() async throws {
         try await withReceiver { running in
             try await withTemporaryDirectory { directory in
                 var receiver = Receiver(directory: directory)

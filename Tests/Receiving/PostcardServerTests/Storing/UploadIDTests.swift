@@ -5,18 +5,16 @@ import Testing
 @testable import PostcardStore
 
 struct UploadIDTests {
-    @Test(
-        "What is no identifier is taken for none",
-        arguments: [
-            "", "x", "../../../../../../etc/passwd", "0123456789abcdefghjkmnpqr", "0123456789abcdefghjkmnpqrs0",
-            "0123456789ABCDEFGHJKMNPQRS", "0123456789abcdefghijklmnop", "01234567/9abcdefghjkmnpqrs",
-        ])
-    func malformed(text: String) {
+    @Test(arguments: [
+        "", "x", "../../../../../../etc/passwd", "0123456789abcdefghjkmnpqr", "0123456789abcdefghjkmnpqrs0",
+        "0123456789ABCDEFGHJKMNPQRS", "0123456789abcdefghijklmnop", "01234567/9abcdefghjkmnpqrs",
+    ])
+    func `what is no identifier is taken for none`(text: String) {
         #expect(UploadID(text) == nil)
     }
 
-    @Test("An identifier holds its time, and sorts by it")
-    func time() throws {
+    @Test
+    func `an identifier holds its time, and sorts by it`() throws {
         var generator = SystemRandomNumberGenerator()
         let times: [Int64] = [0, 1, 1_795_176_000_000, 1_795_176_000_001, (1 << 48) - 1]
         let ids = times.map { UploadID(milliseconds: $0, using: &generator) }
@@ -25,8 +23,8 @@ struct UploadIDTests {
         #expect(ids.map { UploadID($0.text) } == ids)
     }
 
-    @Test("A source continues after its store's newest identifier, even if the clock was set back")
-    func setBack() {
+    @Test
+    func `a source continues after its store's newest identifier, even if the clock was set back`() {
         var generator = SystemRandomNumberGenerator()
         let newest = UploadID(milliseconds: 1000, using: &generator)
         let source = UploadIDSource(after: [newest])
