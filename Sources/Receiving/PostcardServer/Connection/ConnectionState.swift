@@ -155,7 +155,9 @@ struct ConnectionState {
         }
         // The request is incomplete, so the next bytes of the connection are the unneeded end of a body.
         let isEarly = exchange.input == .inBody || exchange.input == .interrupted
-        guard isLast || (exchange.awaitingResponse == 1 && (isEarly || exchange.request?.isFinal ?? false)) else { return .write }
+        guard isLast || (exchange.awaitingResponse == 1 && (isEarly || exchange.request?.isFinal ?? false)) else {
+            return .write
+        }
         phase = .lastResponse(exchange.drain)
         return .writeAsLast
     }
