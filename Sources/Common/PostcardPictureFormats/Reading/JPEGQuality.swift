@@ -3,8 +3,8 @@
 /// Each encoder has its own scale, and the file does not state its quality. For each quality, libjpeg multiplies the
 /// example tables of the standard (ITU-T T.81 Annex K.1) by a factor.
 package enum JPEGQuality {
-    /// The estimated quality of a JPEG, of which the beginning up to its pixels is enough; `nil` if the file is not a
-    /// JPEG, lacks a quantization table for its first component, or is lossless.
+    /// The estimated quality of a JPEG; `nil` if the file is not a JPEG, lacks a quantization table for its first
+    /// component, or is lossless. The bytes before the pixels are enough.
     package static func estimate(of jpeg: some RandomAccessCollection<UInt8>) -> Int? {
         var tables: [UInt8: [Int]] = [:]
         var components: [UInt8] = []

@@ -217,9 +217,9 @@ extension PictureContainer {
 }
 
 extension PictureContainer {
-    /// The index after the FF of the next marker in the pixels of a JPEG; `nil` if there is no marker. Restart markers
-    /// and a zero after an FF belong to the pixels. `isBehindFF` says whether an FF precedes `bytes`, and is set to
-    /// whether they end in FF.
+    /// Finds the next marker in the pixels of a JPEG: FF and a code, but not zero or a restart marker's. Returns the
+    /// index of the code; `nil` if there is no marker. `isBehindFF` says whether the byte before `start` is FF. If the
+    /// result is `nil`, it is set to whether the last byte is FF.
     static func marker(
         in bytes: UnsafeRawBufferPointer, from start: Int, isBehindFF: inout Bool
     ) -> Int? {

@@ -8,7 +8,7 @@ extension MetadataScan {
     enum TIFFUse {
         /// A file with pixels.
         case picture
-        /// Metadata in another file, with at most a thumbnail.
+        /// The EXIF of a picture in another format. It has no pixels, except for those of a thumbnail.
         case exif
     }
 
@@ -151,7 +151,7 @@ extension MetadataScan {
         return AppleNote.isOne(try bytes(at: entry.value.lowerBound, upTo: AppleNote.headerBytes))
     }
 
-    /// The kind of content in a GPS directory. Some cameras write one without a position.
+    /// The kind of content in a GPS directory. Some cameras write this directory without a position.
     private mutating func kindOfPosition(
         _ entry: TIFFEntry, _ order: TIFFByteOrder
     ) throws(PictureFault) -> RemovedContent {

@@ -1,8 +1,8 @@
 /// The bytes after the end of a picture: further pictures, the video of a motion photo, Samsung's directory of blocks,
 /// or anything else. Pictures and videos stay, without their own metadata. All other bytes are overwritten.
 extension MetadataScan {
-    /// Finds the bytes to overwrite after a picture, in a range of any pictures and videos in any order. `depth` counts
-    /// the pictures and videos that contain the range.
+    /// Finds the bytes to overwrite after a picture, in a range that may contain pictures and videos in any order.
+    /// `depth` counts the pictures and videos that contain the range.
     mutating func scanTrailer(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
         guard !range.isEmpty else { return }
         guard removal == .location, let directory = try samsungDirectory(in: range) else {

@@ -48,9 +48,9 @@ struct TIFFScan {
     private var kept: [Range<Int64>] = []
     /// The ranges of directories, metadata and previews. They are rewritten and overlap no other ranges.
     var written: [Range<Int64>] = []
-    /// The ranges of the values of removed entries.
+    /// The ranges of the values and directories of removed entries.
     var removed: [Range<Int64>] = []
-    /// The ranges of rewritten values, with their tags.
+    /// The tags of the entries whose metadata was rewritten, by the range of the metadata. Several pages may share it.
     var metadata: [Range<Int64>: Int64] = [:]
     /// The offsets of directories that were read.
     var directories: Set<Int64> = []
@@ -192,7 +192,7 @@ enum TIFFTags {
         0xA480: .unknown, 0xC69C: .unknown,
     ]
 
-    /// Whether the picture could not be decoded, or would look different, without the entry with a tag.
+    /// Whether an entry with this tag is needed to decode the picture, or to keep its look.
     private static func isNeeded(_ tag: Int64) -> Bool {
         switch tag {
         case 0x00FE...0x010A,  // size, samples, compression, colors
@@ -212,13 +212,13 @@ enum TIFFTags {
         }
     }
 
-    /// The tags of DNG in this range that readers do not need: names of files and settings, programs, times, labels.
+    /// The tags in DNG's ranges that readers do not need: names of files and settings, programs, times, labels.
     private static let remarks: Set<Int64> = [
         0xC68B, 0xC6FE, 0xC716, 0xC717, 0xC718, 0xC719, 0xC71B, 0xC763, 0xC764, 0xC772, 0xC789, 0xC7A1,
     ]
 }
 
-/// EXIF in another file, from its TIFF structure on.
+/// EXIF inside a picture of another format, from its TIFF structure on.
 enum EXIFBlock {
     /// Rewrites EXIF without the removed content, and keeps all offsets. EXIF of zeros, cleared by another program,
     /// stays as it is. `inheritance` is that of the scan of the picture, and `removed` receives the kinds of removed

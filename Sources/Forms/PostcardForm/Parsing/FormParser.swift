@@ -57,10 +57,10 @@ public struct FormParser: Sendable {
     /// The section of the body that is read next.
     enum State {
         /// The bytes before the first delimiter, or a part's content. `matched` is the number of bytes that may begin a
-        /// delimiter. `imagined` of them are the line break at the body's start or after a header, which is not
-        /// content.
+        /// delimiter. The first `imagined` of these bytes are a line break that is not content: that of the header
+        /// before the content, or one that the parser imagines at the body's start.
         case content(matched: Int, imagined: Int)
-        /// The bytes after CRLF, two dashes and the boundary.
+        /// The bytes after a boundary, which show whether it is a delimiter. `imagined` is as in `content`.
         case delimiterEnd(DelimiterEnd, imagined: Int)
         case header
         /// The line of the close delimiter, after its dashes and `blanks` blanks.

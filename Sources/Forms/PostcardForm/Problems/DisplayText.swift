@@ -24,8 +24,8 @@ package enum DisplayText {
         }
     }
 
-    /// Whether a character is certainly harmless: in ASCII, the Latin blocks or the common marks, or a Korean syllable.
-    /// Looking up other characters is slower.
+    /// Whether a character is in a range without steering characters: visible ASCII and the space, U+00AE to U+036F
+    /// (Latin letters and accents), and Korean syllables. Looking up the category of other characters is slower.
     package static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x20..<0x7F, 0xAE..<0x370, 0xAC00...0xD7A3: true

@@ -171,7 +171,7 @@ extension PatternParser {
         return set
     }
 
-    /// A character of a set. A class of characters is added to the set, and the result is `nil`.
+    /// Reads an item of a set. Returns a single character, or adds a class of characters to the set and returns `nil`.
     private mutating func setItem(into set: inout ScalarSet) throws(PatternFault) -> UInt32? {
         guard let scalar = next() else { return nil }
         guard scalar == "\\" else { return scalar.value }

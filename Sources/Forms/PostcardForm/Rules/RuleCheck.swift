@@ -64,7 +64,7 @@ struct RuleCheck: Sendable {
         part = .file(check)
     }
 
-    /// Checks the next bytes of the part's content, which `further` unknown bytes follow.
+    /// Checks the next bytes of the part's content. `further` is the number of unknown bytes after them.
     mutating func bytes(_ bytes: UnsafeRawBufferPointer, further: Int64 = 0) throws(FormProblem) {
         let count = Int64(bytes.count) + further
         guard count > 0 else { return }

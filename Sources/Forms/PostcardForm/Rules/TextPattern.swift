@@ -156,7 +156,7 @@ struct PatternProgram: Sendable {
     }
 }
 
-/// The instructions that a match of a text may have reached.
+/// The state of matching a text: the instructions of the pattern that may match the text's next character.
 struct PatternMatch: Sendable {
     private var places: [Int] = []
     private var next: [Int] = []

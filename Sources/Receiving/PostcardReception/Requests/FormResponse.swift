@@ -51,8 +51,8 @@ extension HTTPFields {
 }
 
 extension FinalResponse {
-    /// Makes the response to a form that became a record. `isAnswer` says whether it is the app's own, which does not
-    /// show the record.
+    /// Makes the response to a form that became a record. `isAnswer` says whether the response is the
+    /// app's own, which does not show the record.
     init(_ response: FormResponse, isAnswer: Bool, showing record: UploadID, length: Int64) {
         self.init(
             status: response.status, fields: response.headers, body: isAnswer ? response.bytes : nil, length: length,

@@ -73,7 +73,7 @@ struct FramedBody: Sendable {
 final class ArrivingFormChecker: Sendable {
     private let parser: Mutex<CheckedFormParser>
 
-    /// The number of bytes that the frame adds before the body.
+    /// The number of bytes that ``FramedBody`` adds before the body.
     private let skipped: Int64
 
     /// - Parameter frame: Turns a body with a single file into a form; `nil` if the body already is a form.

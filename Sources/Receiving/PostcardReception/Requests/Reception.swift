@@ -264,7 +264,7 @@ package struct Reception<Store: UploadStore>: Sendable {
         return try ArrivingFormChecker(parser: try parser(for: request, in: frame), frame: frame)
     }
 
-    /// Returns the frame that turns a body into a form; `nil` if the body already is a form. Checks the request's head.
+    /// Checks a request's head. Returns the bytes that make its body a form; `nil` if the body already is a form.
     func frame(of request: IncomingRequest) throws(UploadProblem) -> FramedBody? {
         let contentType = try request.head.formContentType(limits: options.limits)
         return options.acceptsAnyBody && !FramedBody.isForm(contentType) ? FramedBody(of: request) : nil

@@ -19,7 +19,7 @@ extension ResumableReception {
         }
     }
 
-    /// Adds the limits of the upload to refusals about limits (§4.1.4).
+    /// Adds the limits of the upload to a refusal with status 413 (§4.1.4).
     func limiting(
         _ upload: Uploads.Unfinished, _ version: ResumptionVersion, _ body: () async throws -> Outcome
     ) async throws -> Outcome {
@@ -36,8 +36,8 @@ extension ResumableReception {
         }
     }
 
-    /// Adds the JSON members and header fields that the draft requires to refusals, which differ if they concern the
-    /// form, and not the request (§4.4.2).
+    /// Counts a refusal that the closure throws, and adds the draft's header fields and limits to it (§4.4.2). With
+    /// `isOfForm`, the refusal is about the form and not the request, so it may end the upload.
     func naming<Value>(
         _ version: ResumptionVersion, isOfForm: Bool = false, _ logger: Logger, _ body: () async throws -> Value
     ) async throws -> Value {

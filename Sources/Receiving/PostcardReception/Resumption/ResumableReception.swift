@@ -125,7 +125,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         let fileParameters: String?
     }
 
-    /// Creates an unfinished upload. If none can be added, returns `nil` for a whole form, or throws for its beginning.
+    /// Creates an unfinished upload. At a limit, returns `nil` if the request has the whole form, and throws otherwise.
     private func create(
         _ append: AppendRequest, _ known: KnownForm, _ checker: ArrivingFormChecker,
         by request: IncomingRequest, from peer: PeerAddress?

@@ -191,8 +191,8 @@ extension ResumptionOffer {
         return response.headerFields.interopNumber == number
     }
 
-    /// Whether a response says that the upload is complete, so that nothing can be appended. After an append, its
-    /// status is the result of the whole form (draft-ietf-httpbis-resumable-upload, "Upload Append").
+    /// Whether a response says that the upload is complete, so that nothing can be appended. Such a response to an
+    /// append is the response to the whole form (draft-ietf-httpbis-resumable-upload, "Upload Append").
     func isFinal(_ response: UploadResponse) -> Bool {
         response.headerFields.uploadCompleteness(in: version) == true
     }

@@ -192,8 +192,8 @@ struct Resumption: Sendable {
 
     /// Records how many bytes of the form the server has.
     ///
-    /// Resets the failures only if enough bytes were sent to be worth a request. Otherwise a server whose offset grows
-    /// by one byte with each attempt would keep a client busy.
+    /// Resets the number of failures once the offset has grown by ``ResumptionOffer/worthwhileBytes(of:)``. If one
+    /// byte were enough, a server that accepts a byte with each attempt would keep a client busy.
     mutating func advance(to offset: Int64, of length: Int64) {
         update { $0.acknowledged = max($0.acknowledged, offset) }
         guard offset - countedBytes >= ResumptionOffer.worthwhileBytes(of: length) else { return }

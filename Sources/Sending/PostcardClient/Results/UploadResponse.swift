@@ -127,7 +127,7 @@ extension UploadResponse {
         return lines.isEmpty ? nil : lines.joined(separator: " ")
     }
 
-    /// At most 300 characters of a text without control characters, for terminals and logs.
+    /// Makes a text safe for terminals and logs: one line without control characters, cut after 300 characters.
     private static func printable(_ text: String) -> String {
         let line = DisplayText.replacingSteering(in: text, with: " ").split(separator: " ").joined(separator: " ")
         return line.count > 300 ? "\(line.prefix(300))…" : line

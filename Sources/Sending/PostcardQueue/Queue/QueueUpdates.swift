@@ -143,7 +143,7 @@ extension UploadQueue {
 
     /// Reads uploads that have ended and that the app has not acknowledged, in the order in which they ended.
     ///
-    /// - Parameter end: The sequence number of the end after which to start. Defaults to 0, the beginning.
+    /// - Parameter end: Only ends with a higher sequence number are read. Defaults to 0, which is before all ends.
     /// - Returns: The uploads, and the sequence number of the latest end that was read.
     package func unacknowledged(
         after end: Int64 = 0
