@@ -1,5 +1,5 @@
 /// An event that cannot happen in the state of a machine: a mistake in this package.
-package struct ImpossibleEvent: Error, CustomStringConvertible {
+package struct ImpossibleEvent: Error, Hashable, CustomStringConvertible {
     package let description: String
 
     /// Only the names of the two cases are shown, because their associated values may be secret.

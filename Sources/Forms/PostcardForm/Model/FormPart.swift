@@ -88,6 +88,29 @@ public struct FormPart: Sendable {
     }
 }
 
+extension FormPart {
+    /// A text field, as ``MultipartForm/append(_:named:contentType:)`` appends it.
+    public static func text(_ text: String, named name: String, contentType: MediaType? = nil) -> FormPart {
+        FormPart(name: name, contentType: contentType, content: .text(text))
+    }
+
+    /// Bytes in memory, as ``MultipartForm/append(_:named:filename:contentType:metadata:)`` appends them.
+    public static func bytes(
+        _ bytes: Data, named name: String, filename: String?, contentType: MediaType? = nil,
+        metadata: MetadataPolicy = .picturesWithoutLocation
+    ) -> FormPart {
+        FormPart(name: name, filename: filename, contentType: contentType, content: .bytes(bytes), metadata: metadata)
+    }
+
+    /// A file on disk, as ``MultipartForm/append(fileAt:named:filename:contentType:metadata:)`` appends it.
+    public static func file(
+        at url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil,
+        metadata: MetadataPolicy = .picturesWithoutLocation
+    ) -> FormPart {
+        FormPart(name: name, filename: filename, contentType: contentType, content: .file(url), metadata: metadata)
+    }
+}
+
 /// Bytes of a part that are produced while they are sent, such as a recording, a download or a program's output.
 ///
 /// ```swift

@@ -3,9 +3,8 @@ public import PostcardFoundation
 /// A form of type `multipart/form-data` (RFC 7578): parts in order, and one boundary.
 ///
 /// ```swift
-/// var form = MultipartForm()
-/// form.append("초코", named: "name")
-/// form.append(filesAt: photos, named: "petImage")
+/// var form = MultipartForm(.text("초코", named: "name"), .file(at: photo, named: "petImage"))
+/// form.append(filesAt: more, named: "petImage")
 /// ```
 ///
 /// The form is a value. Its ``contentType`` and its body (``layout()``) use the same boundary, so they always match,
@@ -18,14 +17,16 @@ public struct MultipartForm: Sendable {
     public let lineBreaks: LineBreaks
 
     /// The parts, in the order in which they are sent.
-    public internal(set) var parts: [FormPart] = []
+    public internal(set) var parts: [FormPart]
 
-    /// Makes a form without parts.
+    /// Makes a form.
     ///
     /// - Parameters:
+    ///   - parts: The first parts of the form. Defaults to none.
     ///   - boundary: The boundary between the parts. Defaults to a random one.
     ///   - lineBreaks: The handling of line breaks in texts and names. Defaults to leaving them unchanged.
-    public init(boundary: Boundary = Boundary(), lineBreaks: LineBreaks = .asGiven) {
+    public init(_ parts: FormPart..., boundary: Boundary = Boundary(), lineBreaks: LineBreaks = .asGiven) {
+        self.parts = parts
         self.boundary = boundary
         self.lineBreaks = lineBreaks
     }
@@ -56,7 +57,7 @@ public struct MultipartForm: Sendable {
     ///   - contentType: The media type. Defaults to none; some receivers require `application/json` for a field with
     ///     JSON.
     public mutating func append(_ text: String, named name: String, contentType: MediaType? = nil) {
-        parts.append(FormPart(name: name, contentType: contentType, content: .text(text)))
+        append(.text(text, named: name, contentType: contentType))
     }
 
     /// Appends bytes in memory.
@@ -71,9 +72,7 @@ public struct MultipartForm: Sendable {
         _ bytes: Data, named name: String, filename: String?, contentType: MediaType? = nil,
         metadata: MetadataPolicy = .picturesWithoutLocation
     ) {
-        parts.append(
-            FormPart(
-                name: name, filename: filename, contentType: contentType, content: .bytes(bytes), metadata: metadata))
+        append(.bytes(bytes, named: name, filename: filename, contentType: contentType, metadata: metadata))
     }
 
     /// Appends a file on disk, which is read while it is sent and never held whole.
@@ -88,8 +87,7 @@ public struct MultipartForm: Sendable {
         fileAt url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil,
         metadata: MetadataPolicy = .picturesWithoutLocation
     ) {
-        parts.append(
-            FormPart(name: name, filename: filename, contentType: contentType, content: .file(url), metadata: metadata))
+        append(.file(at: url, named: name, filename: filename, contentType: contentType, metadata: metadata))
     }
 
     /// Appends several files under one name, as in RFC 7578 §4.3.
@@ -114,7 +112,7 @@ public struct MultipartForm: Sendable {
     public mutating func append(
         _ stream: FormStream, named name: String, filename: String?, contentType: MediaType? = nil
     ) {
-        parts.append(FormPart(name: name, filename: filename, contentType: contentType, content: .stream(stream)))
+        append(FormPart(name: name, filename: filename, contentType: contentType, content: .stream(stream)))
     }
 }
 

@@ -74,6 +74,7 @@ final class WebhookDeliverer: Service {
                         switch action {
                         case .send(let id): tasks.addTask { await self.attempt(id) }
                         case .settle(let id): await settle(id)
+                        case .fault(let fault): logger.error("\(fault.stoppingDebugBuilds())")
                         }
                     }
                     timer?.cancel()

@@ -12,6 +12,13 @@ import PostcardServer
 ///   probes, then test whether the endpoint works again, after waits from seconds to five minutes. Once a message is
 ///   accepted, the endpoint is up. The records that failed meanwhile follow: two for each accepted message. Two
 ///   failures are not an outage, so an endpoint that refuses only these records stays up for others.
+///
+/// | state of a record | event | next state |
+/// | --- | --- | --- |
+/// | `absent` | `found` | `new`, `inFlight` |
+/// | `new`: its message was not sent yet | `found`, `ended` or `due` | `inFlight` |
+/// | `inFlight`: its message is being sent | `ended` | `absent`, `failed`, `inFlight` |
+/// | `failed`: its message waits to be sent again | `found`, `ended` or `due` | `inFlight` |
 struct WebhookOutbox: Sendable {
     /// The time since any fixed moment.
     typealias Instant = Duration
@@ -42,6 +49,8 @@ struct WebhookOutbox: Sendable {
         case send(UploadID)
         /// Remove a record from the outbox of the store.
         case settle(UploadID)
+        /// Report the end of an attempt that was not made.
+        case fault(ImpossibleEvent)
     }
 
     /// Limits and waiting times.
@@ -162,7 +171,9 @@ struct WebhookOutbox: Sendable {
                 fresh.append(id, of: peer)
             }
         case .ended(let id, let outcome):
-            guard case .inFlight(let earlier)? = entries[id] else { break }
+            guard case .inFlight(let earlier)? = entries[id] else {
+                return [.fault(ImpossibleEvent(event, in: entries[id] as Any))]
+            }
             inFlightCount -= 1
             if earlier != nil { repeatedInFlightCount -= 1 }
             let attempts = (earlier?.attempts ?? 0) + 1

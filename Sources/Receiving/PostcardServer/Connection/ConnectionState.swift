@@ -2,6 +2,22 @@
 ///
 /// Clients may send requests before they have received earlier responses, so the bytes read and the bytes written may
 /// belong to different requests. Responses are sent in the order of the requests.
+///
+/// | state | event | next state |
+/// | --- | --- | --- |
+/// | `betweenRequests`: no request is being read | `headRead` | `inBody` |
+/// | | `inputFailed` | `malformed` |
+/// | | `responseBegins` | `lastResponse` |
+/// | `inBody`: a request is being read | `endRead` | `betweenRequests` |
+/// | | `inputFailed` | `interrupted` |
+/// | | `responseBegins` | `lastResponse` |
+/// | `interrupted`: the body of a request has ended early | `responseBegins` | `lastResponse` |
+/// | `malformed`: the bytes after the last request are no request | `responseBegins` | `lastResponse` |
+/// | `lastResponse`: the last response is being written | `responseEnds` | `lingering` |
+/// | `lingering`: the output is closed, and received bytes are dropped | `inputClosed` | `closed` |
+///
+/// In every state before `lingering`, the event `outputCloses` leads to `lingering`. In every state, `closes` leads to
+/// `closed`. All other events leave the state as it is.
 struct ConnectionState {
     private enum Phase {
         /// Requests are read and responses are written.
@@ -175,7 +191,8 @@ struct ConnectionState {
         switch phase {
         case .serving(var exchange):
             // A response to no request is written as the last one, so that it does not end here.
-            exchange.awaitingResponse = max(exchange.awaitingResponse - 1, 0)
+            guard exchange.awaitingResponse > 0 else { return .drop }
+            exchange.awaitingResponse -= 1
             phase = .serving(exchange)
             return .write
         case .lastResponse(let drain):

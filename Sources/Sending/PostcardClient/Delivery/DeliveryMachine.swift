@@ -165,7 +165,8 @@ struct DeliveryMachine: Sendable {
                 return fail(error, elapsed: elapsed)
             }
             return preparation.request.map { adapt($0, attempt: nextAttempt) }
-        default:
+        case (_, .started), (_, .prepared), (_, .adapted), (_, .checked), (_, .responded), (_, .verified),
+            (_, .failed), (_, .decided), (_, .waited):
             return nil
         }
     }

@@ -101,6 +101,23 @@ public struct UploadClient: Sendable {
         }
     }
 
+    /// Sends a form, and decodes the response.
+    ///
+    /// ```swift
+    /// let form = MultipartForm(.text("초코", named: "name"), .file(at: photo, named: "petImage"))
+    /// let pet = try await UploadClient().upload(form, to: url, as: Pet.self)
+    /// ```
+    ///
+    /// - Parameter type: The type of the response's JSON, which ``ResponseOptions/decoder`` decodes.
+    /// - Throws: The same errors as ``upload(_:to:method:headerFields:progress:)``, and ``UploadError`` with the code
+    ///   ``UploadError/Code/decoding`` if the server has accepted the form and its response cannot be decoded.
+    public func upload<Value: Decodable>(
+        _ form: MultipartForm, to url: URL, as type: Value.Type, method: HTTPRequest.Method = .post,
+        headerFields: HTTPFields = HTTPFields(), progress: ((UploadProgress) -> Void)? = nil
+    ) async throws -> Value {
+        try await upload(form, to: url, method: method, headerFields: headerFields, progress: progress).decode(type)
+    }
+
     /// Sends a form, and reports every event of the upload.
     ///
     /// ```swift

@@ -96,9 +96,11 @@ struct QueueMachine: Sendable {
         case (.calling(let action), .done):
             state = .resting
             return action
-        case (.resting, _): return fault(event)
+        case (.resting, .failed): return fault(event)
         case (_, .failed(let mayPass)): return fail(mayPass: mayPass, at: now)
-        default: return fault(event)
+        case (_, .woken), (_, .closed), (_, .done), (_, .compared), (_, .recorded), (_, .claimed), (_, .exhausted),
+            (_, .refused), (_, .listed):
+            return fault(event)
         }
     }
 

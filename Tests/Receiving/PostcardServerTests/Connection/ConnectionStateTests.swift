@@ -1,3 +1,4 @@
+import PostcardTestSupport
 import Testing
 
 @testable import PostcardReception
@@ -102,7 +103,7 @@ struct ConnectionStateTests {
     /// What each event leads to: a head, bytes of a body, the end of a request, the end of input, a failure of the
     /// input, the beginning and the end of a response, and the end of the output.
     static let phases: [(name: String, before: @Sendable (inout ConnectionState) -> Void, actions: [String])] = [
-        ("between requests", { _ in }, ["pass", "pass", "pass", "pass", "pass", "writeAsLast", "write", "linger"]),
+        ("between requests", { _ in }, ["pass", "pass", "pass", "pass", "pass", "writeAsLast", "drop", "linger"]),
         (
             "in a body", { _ = $0.headRead() },
             ["pass", "pass", "pass", "pass", "passAsInterruption", "writeAsLast", "write", "linger"]
@@ -123,7 +124,7 @@ struct ConnectionStateTests {
         ),
         (
             "after bytes that are no request", { _ = $0.inputFailed() },
-            ["drop", "drop", "drop", "pass", "drop", "writeMalformedRequest", "write", "linger"]
+            ["drop", "drop", "drop", "pass", "drop", "writeMalformedRequest", "drop", "linger"]
         ),
         (
             "in the last response",
@@ -158,5 +159,46 @@ struct ConnectionStateTests {
             result { $0.outputCloses() },
         ]
         #expect(results == actions, "\(name)")
+    }
+
+    private static let events: [(name: String, play: @Sendable (inout ConnectionState) -> Void)] = [
+        ("headRead", { _ = $0.headRead() }), ("headRead", { _ = $0.headRead(isFinal: true) }),
+        ("bodyRead", { _ = $0.bodyRead(1) }), ("endRead", { _ = $0.endRead() }),
+        ("inputClosed", { _ = $0.inputClosed() }), ("inputFailed", { _ = $0.inputFailed() }),
+        ("responseBegins", { _ = $0.responseBegins(isLast: false) }),
+        ("responseBegins", { _ = $0.responseBegins(isLast: true) }), ("responseEnds", { _ = $0.responseEnds() }),
+        ("outputCloses", { _ = $0.outputCloses() }), ("closes", { $0.closes() }),
+    ]
+
+    /// The name of the phase, or of what is being read if the connection is served.
+    private static func name(_ state: ConnectionState) -> Any {
+        let mirror = Mirror(reflecting: state)
+        return mirror.descendant("phase", "serving", "input") ?? mirror.descendant("phase") ?? state
+    }
+
+    @Test func `the table has all changes of the state, and no others`() throws {
+        var random = SeededGenerator(seed: 1)
+        var changes: Set<StateChange> = []
+        for _ in 0..<2_000 {
+            var state = ConnectionState()
+            for _ in 0..<12 {
+                guard let (event, play) = Self.events.randomElement(using: &random) else { break }
+                // The decoder reads a head only between requests, and the end of a request only after its head.
+                let before = "\(Self.name(state))"
+                if event == "headRead", before == "inBody" || before == "interrupted" { continue }
+                if event == "endRead", before == "interrupted" { continue }
+                let change = Self.name(state)
+                play(&state)
+                let next = StateChange(change, event, Self.name(state))
+                if next != StateChange(change, event, change) { changes.insert(next) }
+            }
+        }
+        var table = try StateChange.table(
+            inDocumentationOf: "Sources/Receiving/PostcardServer/Connection/ConnectionState.swift")
+        let beforeLingering = ["betweenRequests", "inBody", "interrupted", "malformed", "lastResponse"]
+        for state in beforeLingering { table.insert(StateChange(state, "outputCloses", "lingering")) }
+        for state in beforeLingering + ["lingering"] { table.insert(StateChange(state, "closes", "closed")) }
+        #expect(changes.subtracting(table) == [], "The table lacks these.")
+        #expect(table.subtracting(changes) == [], "These never happened.")
     }
 }

@@ -150,6 +150,16 @@ private struct Bench {
         }
     }
 
+    @Test func `the end of an attempt that was not made is a mistake`() {
+        var outbox = WebhookOutbox()
+        var random = SeededGenerator(seed: 1)
+        let actions = outbox.handle(.ended(id(1), .delivered), at: .zero, using: &random)
+        guard case .fault? = actions.first else {
+            Issue.record("\(actions)")
+            return
+        }
+    }
+
     @Test func `what is stuck is listed with the last failure, oldest first`() {
         var bench = Bench()
         _ = bench.found([3, 1, 2], at: 0)
@@ -226,6 +236,9 @@ struct WebhookOutboxHistoryTests {
         var isHealed = false
         var lastFound = 0
         var problems: [String] = []
+        /// The changes of the records' states, if they are noted.
+        var changes: Set<StateChange> = []
+        var notesChanges = false
 
         init(seed: UInt64) {
             random = SeededGenerator(seed: seed)
@@ -241,13 +254,36 @@ struct WebhookOutboxHistoryTests {
 
         private var isUp: Bool { isHealed || turns.count { $0 <= now }.isMultiple(of: 2) }
 
+        private mutating func note(_ before: WebhookOutbox, _ event: WebhookOutbox.Event) {
+            let (before, after) = (Self.states(of: before), Self.states(of: outbox))
+            for id in Set(before.keys).union(after.keys) {
+                let change = StateChange(before[id] ?? "absent", event, after[id] ?? "absent")
+                if change != StateChange(before[id] ?? "absent", event, before[id] ?? "absent") {
+                    changes.insert(change)
+                }
+            }
+        }
+
+        /// The states of all records, which the outbox does not show.
+        private static func states(of outbox: WebhookOutbox) -> [UploadID: Any] {
+            let entries = Mirror(reflecting: outbox).descendant("entries") ?? [:]
+            let pairs = Mirror(reflecting: entries).children.compactMap { entry in
+                let pair = Mirror(reflecting: entry.value).children.map(\.value)
+                return (pair.first as? UploadID).map { ($0, pair[1]) }
+            }
+            return Dictionary(uniqueKeysWithValues: pairs)
+        }
+
         mutating func handle(_ event: WebhookOutbox.Event) {
             let wasDown = outbox.isDown
             let free = inFlight.count
+            let before = outbox
             let actions = outbox.handle(event, at: .seconds(now), using: &random)
+            if notesChanges { note(before, event) }
             var sent: [UploadID] = []
             for action in actions {
                 switch action {
+                case .fault(let fault): problems.append("\(fault)")
                 case .settle(let id):
                     if !settled.insert(id).inserted { problems.append("\(id) is settled twice") }
                 case .send(let id):
@@ -302,6 +338,20 @@ struct WebhookOutboxHistoryTests {
             }
             return true
         }
+    }
+
+    @Test func `the table has all changes of a record's state, and no others`() throws {
+        var changes: Set<StateChange> = []
+        for seed in 0..<20 {
+            var history = History(seed: UInt64(seed))
+            history.notesChanges = true
+            while history.now < 30_000, history.step() {}
+            changes.formUnion(history.changes)
+        }
+        let table = try StateChange.table(
+            inDocumentationOf: "Sources/Receiving/PostcardReceiver/Webhooks/WebhookOutbox.swift")
+        #expect(changes.subtracting(table) == [], "The table lacks these.")
+        #expect(table.subtracting(changes) == [], "These never happened.")
     }
 
     @Test func `every record is delivered once the endpoint works, whatever happened before`() {
