@@ -5,7 +5,6 @@ import PostcardClient
 let photo = URL(filePath: CommandLine.arguments[1])
 guard let url = URL(string: "http://127.0.0.1:8080/uploads") else { exit(64) }
 
-var form = MultipartForm()
-form.append(fileAt: photo, named: "petImage")
+let form = MultipartForm(.file(at: photo, named: "petImage"))
 let response = try await UploadClient().upload(form, to: url)
 print(response.status, response.text)

@@ -73,7 +73,8 @@ struct Document: Sendable, CustomStringConvertible {
         let snippets = try contents(of: "Snippets").filter { $0.hasSuffix(".swift") }.map { "Snippets/\($0)" }
         return try
             (snippets + [
-                "Tests/Consumer/Sources/Client/Consumer.swift",
+                "Tests/Consumer/Sources/Client/AddPet.swift",
+                "Tests/Consumer/Sources/Client/Errors.swift",
                 "Tests/Consumer/Tests/Testing/FormTests.swift",
                 "Tests/Consumer/Tests/Testing/QueueTests.swift",
                 "Tests/Consumer/Tests/Testing/UploadTests.swift",

@@ -17,6 +17,14 @@ import Tracing
 
 // MARK: - PostcardClient
 
+private func sent(photo: URL, to url: URL) async throws -> Pet {
+    let form = MultipartForm(.text("초코", named: "name"), .file(at: photo, named: "petImage"))
+    let pet = try await UploadClient().upload(form, to: url, as: Pet.self) { progress in
+        print(progress.fraction ?? 0)
+    }
+    return pet
+}
+
 private func sent(_ form: MultipartForm, to url: URL) async throws {
     let client = UploadClient()
     let response = try await client.upload(form, to: url)

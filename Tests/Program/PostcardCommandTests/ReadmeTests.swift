@@ -33,14 +33,29 @@ struct ReadmeTests {
     }
 
     @Test
-    func `its program is the one that the consumers' check builds, and sends a form`() async throws {
-        let block = try #require(readme.blocks(in: "swift").first { $0.contains { $0.hasPrefix("@main") } })
-        #expect(block.map { $0 + "\n" }.joined() == (try Document("Tests/Consumer/Sources/Client/Consumer.swift")).text)
+    func `its first listings are short files of a program that the consumers' check builds`() throws {
+        let listings = readme.blocks(in: "swift").prefix(2).map { lines in lines.map { $0 + "\n" }.joined() }
+        try #require(listings.count == 2)
+        let folder = "Tests/Consumer/Sources/Client"
+        #expect(try Document("\(folder)/AddPet.swift").text == listings[0])
+        let imports = "import Foundation\nimport PostcardClient\n\n"
+        #expect(try Document("\(folder)/Errors.swift").text == imports + listings[1])
+        #expect(readme.blocks(in: "swift")[0].count <= 12)
+        #expect(readme.blocks(in: "swift")[1].count <= 10)
+    }
 
+    @Test
+    func `its first function sends a form`() async throws {
+        let listing = try #require(readme.blocks(in: "swift").first)
+        let code = listing.drop { !$0.hasPrefix("struct ") }.map { $0 + "\n" }.joined()
+        #expect(code.contains("func addPet("))
+        #expect(try Document("Tests/Program/PostcardCommandTests/ReadmeSnippets.swift").text.contains(code))
+
+        let photo = try #require(SamplePictures.all().first)
         let received = try TemporaryFolder()
         let server = try await RunningServer(["serve", "--port", "0", "--directory", received.path])
         let url = try #require(URL(string: server.address + "/uploads"))
-        let pet = try await addPet("초코", photos: SamplePictures.all(), to: url)
+        let pet = try await addPet("초코", photo: photo, to: url)
         #expect(try FileManager.default.contentsOfDirectory(atPath: received.path).contains(pet.id))
     }
 
