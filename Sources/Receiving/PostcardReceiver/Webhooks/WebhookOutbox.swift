@@ -16,9 +16,11 @@ import PostcardServer
 /// | state of a record | event | next state |
 /// | --- | --- | --- |
 /// | `absent` | `found` | `new`, `inFlight` |
-/// | `new`: its message was not sent yet | `found`, `ended` or `due` | `inFlight` |
-/// | `inFlight`: its message is being sent | `ended` | `absent`, `failed`, `inFlight` |
-/// | `failed`: its message waits to be sent again | `found`, `ended` or `due` | `inFlight` |
+/// | `new`: its message was not sent yet | `ended`, `due` | `inFlight` |
+/// | `inFlight`: its message is being sent | `ended` | `absent`, `failed` |
+/// | `failed`: its message waits to be sent again | `ended`, `due` | `inFlight` |
+///
+/// Every event sends what is due, so `found` does what `due` does if it comes first.
 struct WebhookOutbox: Sendable {
     /// The time since any fixed moment.
     typealias Instant = Duration
