@@ -1,8 +1,5 @@
 import Crypto
 import Foundation
-import HTTPTypes
-import PostcardAsyncHTTP
-import PostcardClient
 import PostcardForm
 import PostcardSamples
 import PostcardTestSupport
@@ -10,22 +7,22 @@ import Testing
 
 @Suite("postcard serve", .timeLimit(.minutes(10)))
 struct ServeTests {
-    private let folder: TemporaryFolder
+    let folder: TemporaryFolder
 
     init() throws {
         folder = try TemporaryFolder()
     }
 
-    private func serve(_ options: String...) async throws -> RunningServer {
+    func serve(_ options: String...) async throws -> RunningServer {
         try await RunningServer(["serve", "--port", "0", "--directory", folder.path] + options)
     }
 
     /// What is in the receiver's directory, except its own bookkeeping.
-    private func records() throws -> [String] {
+    func records() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { !$0.hasPrefix(".") }
     }
 
-    private func temporaryFiles() throws -> [String] {
+    func temporaryFiles() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: folder.path + "/.incoming")
     }
 
@@ -165,111 +162,6 @@ struct ServeTests {
         for text in ["parts in a form (1000)", "(16384)", "(64)", "(8192)"] { #expect(help.text.contains(text)) }
     }
 
-    @Test func `a shutdown waits for a slow sender only for as long as --shutdown-timeout says`() async throws {
-        try Tool.require("curl")
-        let server = try await serve("--shutdown-timeout", "0.3", "--minimum-rate", "0", "--idle-timeout", "600")
-        let picture = try folder.file(".picture", Data(count: 20_000_000))
-        async let sent = Program.run(
-            "curl",
-            [
-                "-sS", "--max-time", "300", "--limit-rate", "20k", "-F", "f=@\(picture.path)",
-                "\(server.address)/uploads",
-            ])
-        try await eventually { try !temporaryFiles().isEmpty }
-        #expect(await server.terminate() == 0)
-        #expect(try await sent.status != 0)
-        #expect(try records().isEmpty)
-    }
-
-    @Test(arguments: [SIGTERM, SIGINT])
-    func `a second signal ends it at once, and a screening command that runs with it`(signal: Int32) async throws {
-        try Tool.require("curl")
-        let pidFile = folder.path + "/.pid"
-        let server = try await serve(
-            "--shutdown-timeout", "600", "--screen", "sh -c 'exec 2>/dev/null; echo $$ > \(pidFile); exec sleep 600'")
-        async let sent = Program.run(
-            "curl", ["-sS", "--max-time", "300", "-F", "f=x;filename=x", "\(server.address)/uploads"])
-        func process() -> Int32? {
-            let text = try? String(contentsOfFile: pidFile, encoding: .utf8)
-            return text?.hasSuffix("\n") == true ? text.flatMap { Int32($0.dropLast()) } : nil
-        }
-        try await eventually { process() != nil }
-        server.signal(signal)
-        // Once no connection is accepted any more, the first signal has started the shutdown.
-        try await eventually { try await Program.run("curl", ["-s", "\(server.address)/health"]).status != 0 }
-        server.signal(signal)
-        #expect(await server.exitStatus() == 128 + signal)
-        #expect(try await sent.status != 0)
-        let screening = try #require(process())
-        // Its parent is gone, and it may be that no one asks for its end.
-        try await eventually {
-            if Foundation.kill(screening, 0) != 0 { return true }
-            return try await Program.run("ps", ["-o", "stat=", "-p", "\(screening)"]).text.hasPrefix("Z")
-        }
-    }
-
-    @Test
-    func `a token lets in who has it, and rules and a screening refuse what they do not like`() async throws {
-        let tokens = try folder.file(".tokens", "post-1\n\n  post-2  \n".utf8)
-        let rules = try folder.file(".rules", #"{"fields":{"a":{"atMost":1}},"files":{"f":{}}}"#.utf8)
-        let server = try await serve(
-            "--host", "0.0.0.0", "--token-file", tokens.path, "--read-token", "read", "--rules", rules.path, "--screen",
-            "grep -qv EICAR")
-        let address = server.address.replacing("0.0.0.0", with: "127.0.0.1") + "/uploads"
-        let cases = [
-            (["-F", "a=b"], "token-missing"), (["-H", "Authorization: Bearer read", "-F", "a=b"], "token-wrong"),
-            (["-H", "Authorization: Bearer post-1", "-F", "a=b", "-F", "a=c"], "too-many-fields"),
-            (["-H", "Authorization: Bearer post-2", "-F", "f=EICAR;filename=x"], "file-refused"),
-            (["-H", "Authorization: Bearer post-2", "-F", "f=clean;filename=x"], nil),
-        ]
-        for (arguments, code) in cases {
-            let ending = try await Program.run("curl", ["-sS"] + arguments + [address])
-            #expect(try ending.json()["code"] as? String == code, "\(arguments)")
-        }
-        let read = try await Program.run("curl", ["-sS", "-H", "Authorization: Bearer read", address])
-        let uploads = try read.json()["uploads"] as? [Any]
-        #expect(uploads?.count == 1)
-    }
-
-    @Test
-    func `strangers are let in only by who says so`() async throws {
-        for host in ["0.0.0.0", "::", "example.com", "127.0.0.1.example.com"] {
-            let ending = try await Program.run(["serve", "--port", "0", "--directory", folder.path, "--host", host])
-            #expect(ending.status == 64)
-            #expect(ending.messages.contains("--open"))
-        }
-        let server = try await serve("--host", "0.0.0.0", "--open")
-        #expect(await server.terminate() == 0)
-    }
-
-    @Test func `on loopback a request by another name than the machine's wants --allow-host`()
-        async throws
-    {
-        let server = try await serve("--allow-host", "images.example")
-        for (host, isAllowed) in [("images.example", true), ("evil.example", false)] {
-            let response = try await Program.run(
-                "curl", ["-sS", "-H", "Host: \(host)", "-F", "a=b", "\(server.address)/uploads"]
-            ).json()
-            #expect((response["id"] != nil) == isAllowed)
-            #expect((response["code"] as? String == "host-not-allowed") == !isAllowed)
-        }
-        #expect(await server.terminate() == 0)
-    }
-
-    @Test func `on loopback the page of another origin wants --allow-origin`() async throws {
-        let server = try await serve("--allow-origin", "https://app.example")
-        for (origin, isAllowed) in [("https://app.example", true), ("https://evil.example", false), ("null", false)] {
-            let response = try await Program.run(
-                "curl",
-                ["-sS", "-H", "Origin: \(origin)", "-H", "Sec-Fetch-Site: cross-site", "-F", "a=b"]
-                    + ["\(server.address)/uploads"]
-            ).json()
-            #expect((response["id"] != nil) == isAllowed)
-            #expect((response["code"] as? String == "origin-not-allowed") == !isAllowed)
-        }
-        #expect(await server.terminate() == 0)
-    }
-
     @Test func `each request has a line if it is asked for, in text or as JSON`() async throws {
         for format in ["text", "json", "none"] {
             let server = try await serve("--log-format", format, "--max-field", "3")
@@ -297,25 +189,6 @@ struct ServeTests {
         }
     }
 
-    @Test func `the client that a proxy names counts with --trust-proxy`() async throws {
-        for (trusted, client) in [("127.0.0.0/8", "203.0.113.9"), ("::1", "127.0.0.1")] {
-            let server = try await serve("--trust-proxy", "10.0.0.1", "--trust-proxy", trusted, "--log-level", "info")
-            let response = try await Program.run(
-                "curl", ["-sS", "-H", "X-Forwarded-For: 192.0.2.1, 203.0.113.9", "\(server.address)/health"])
-            #expect(response.text == "ok")
-            #expect(await server.terminate() == 0)
-            #expect(try server.messages.contains("client=\(client) "))
-        }
-    }
-
-    @Test func `without a PROXY header a receiver with --proxy-protocol responds to no one`() async throws {
-        let server = try await serve("--proxy-protocol")
-        let response = try await Program.run("curl", ["-sS", "\(server.address)/health"])
-        #expect(response.status != 0 && response.text.isEmpty)
-        #expect(await server.terminate() == 0)
-        #expect(try server.messages.contains("Closed connections without a valid PROXY header"))
-    }
-
     @Test func `a receiver keeps descriptors for requests, however many connections are allowed`() async throws {
         let limit = ProcessInfo.processInfo.activeProcessorCount * 7 + 80
         let bash = URL(filePath: "/bin/bash")
@@ -339,12 +212,6 @@ struct ServeTests {
             return health.text == "ok"
         }
         #expect(try !server.messages.contains("Could not accept connections"))
-        #expect(await server.terminate() == 0)
-    }
-
-    @Test
-    func `it ends with 0 when it is told to end`() async throws {
-        let server = try await serve()
         #expect(await server.terminate() == 0)
     }
 
@@ -382,71 +249,6 @@ struct ServeTests {
         for arguments in unreadable {
             let ending = try await Program.run(["serve", "--port", "0", "--directory", other.path] + arguments)
             #expect(ending.status == 66, "\(ending.messages)")
-        }
-    }
-
-    @Test
-    func `killed in the middle of uploads, it has every answered one whole and nothing half`() async throws {
-        let content = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
-        let picture = try folder.file(".picture", content)
-        // A busy machine may hold senders and the receiver up for longer than either usually waits.
-        let server = try await serve("--minimum-rate", "0", "--idle-timeout", "300")
-        let (answered, failures) = try await Self.upload(picture, times: 100, to: server) { _ in }
-        #expect(answered.count == 100, "\(failures)")
-        let (answeredBeforeKill, _) = try await Self.upload(picture, times: 16, to: server) {
-            if $0 == 4 { server.kill() }
-        }
-
-        let revived = try await serve()
-        let stored = try records()
-        #expect(Set(answered + answeredBeforeKill).subtracting(stored).isEmpty)
-        #expect(try temporaryFiles().isEmpty)
-        for id in stored {
-            let ending = try await Program.run("curl", ["-sS", "\(revived.address)/uploads/\(id)/files/0"])
-            #expect(ending.output == content)
-        }
-        #expect(try await Program.run(["send", "\(revived.address)/uploads", "-F", "a=b"]).status == 0)
-    }
-
-    /// Sends a picture many times, sixteen at a time, and gives the identifiers that were answered, and why others were
-    /// not.
-    private static func upload(
-        _ picture: URL, times: Int, to server: RunningServer, onResponse: @Sendable (Int) -> Void
-    ) async throws -> (answered: [String], failures: [String]) {
-        let url = try #require(URL(string: "\(server.address)/uploads"))
-        var client = UploadClient(transport: AsyncHTTPTransport(), timeouts: UploadTimeouts(idle: .seconds(300)))
-        client.timeouts.connect = .seconds(300)
-        return await withTaskGroup(of: Result<String?, any Error>.self) { [client] group in
-            func add() {
-                group.addTask {
-                    var form = MultipartForm()
-                    form.append("초코", named: "name")
-                    form.append(fileAt: picture, named: "picture")
-                    do {
-                        let response = try await client.upload(form, to: url)
-                        return .success(response.headerFields[.location]?.split(separator: "/").last.map(String.init))
-                    } catch {
-                        return .failure(error)
-                    }
-                }
-            }
-            for _ in 0..<min(times, 16) { add() }
-            var begun = min(times, 16)
-            var (answered, failures): ([String], [String]) = ([], [])
-            for await result in group {
-                switch result {
-                case .success(let id?):
-                    answered.append(id)
-                    onResponse(answered.count)
-                case .success(nil): failures.append("a response without a Location")
-                case .failure(let error): failures.append("\(error)")
-                }
-                if begun < times {
-                    begun += 1
-                    add()
-                }
-            }
-            return (answered, failures)
         }
     }
 }

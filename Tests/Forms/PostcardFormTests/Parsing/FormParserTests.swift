@@ -4,7 +4,7 @@ import Testing
 @Suite("The parser")
 struct FormParserTests {
     /// A form of one part with a header and the content `1`.
-    private static func form(_ header: String...) -> String {
+    static func form(_ header: String...) -> String {
         "--XX\r\n" + header.map { $0 + "\r\n" }.joined() + "\r\n1\r\n--XX--\r\n"
     }
 
@@ -300,107 +300,6 @@ struct FormParserTests {
         #expect(problem?.code == .fieldTooLarge)
     }
 
-    @Test
-    func `retired and forbidden ways of writing a header are warned of`() throws {
-        let header =
-            #"Content-Disposition: form-data; name="\#u{61}"; size=1; name*=utf-8''b"# + "\r\n"
-            + "Content-Transfer-Encoding: base64\r\nContent-Type: a/b;\r\n c=d\r\n\te=f\r\n\r\n"
-        var parser = try FormParser(boundary: "XX")
-        var position = 0
-        let event = try parser.nextEvent(in: Array(("--XX\r\n" + header).utf8).span.bytes, at: &position)
-        guard case .partBegan(let part) = event else {
-            Issue.record("no part began")
-            return
-        }
-        #expect(
-            part.warnings.map(\.code) == [
-                .ignoredParameter, .foldedHeaderLine, .contentTransferEncoding,
-            ])
-        let beforeFold = header.split(separator: " c=d", maxSplits: 1)[0]
-        #expect(part.warnings.map(\.offset)[1] == Int64(beforeFold.utf8.count + 6))
-        #expect(part.fields.map(\.name).first == "Content-Disposition")
-    }
-
-    private static let extendedFilenames: [(parameters: String, warning: FormProblem.Code)] = [
-        ("filename*=utf-8''a.jpg", .extendedFilename), ("filename=a.jpg; filename*=utf-8''a.jpg", .extendedFilename),
-        ("filename=a.jpg; filename*=utf-8''%zz", .ignoredParameter),
-    ]
-
-    @Test(arguments: extendedFilenames)
-    func `a filename* is warned of, whether it names the file alone, or again, or cannot be read`(
-        parameters: String, warning: FormProblem.Code
-    ) throws {
-        let part = try Self.part("name=a; \(parameters)")
-        #expect(part.filename == "a.jpg")
-        #expect(part.warnings.map(\.code) == [warning])
-    }
-
-    /// The header of a part whose Content-Disposition has these parameters.
-    private static func part(_ parameters: String) throws -> PartHeader {
-        var parser = try FormParser(boundary: "XX")
-        let form = Array("--XX\r\nContent-Disposition: form-data; \(parameters)\r\n\r\n".utf8)
-        var position = 0
-        guard case .partBegan(let part)? = try parser.nextEvent(in: form.span.bytes, at: &position) else {
-            throw NoPart()
-        }
-        return part
-    }
-
-    private struct NoPart: Error {}
-
-    private static let unescapedBackslashes: [(parameters: String, offset: Int64?)] = [
-        (#"name="a\""#, 38), (#"name="a"; filename="\b\""#, 48), (#"filename=b\; name="a\""#, 51),
-        (#"name="a\b"; filename="c""#, nil), (#"name="a\\""#, nil), (#"name="a"; filename=b\"#, nil),
-        (#"name="a\"; b=\"c""#, nil),
-    ]
-
-    @Test(arguments: unescapedBackslashes)
-    func `a name that ends in a backslash is warned of where nothing escapes it`(parameters: String, offset: Int64?)
-        throws
-    {
-        let part = try Self.part(parameters)
-        #expect(part.warnings.map(\.code) == (offset == nil ? [] : [.unescapedBackslash]))
-        #expect(part.warnings.first?.offset == offset)
-    }
-
-    /// Parameters of a file, its filename, and the one that was sent if it has more.
-    private static let sentFilenames: [(parameters: String, filename: String, sent: String?)] = [
-        (#"filename="a.jpg""#, "a.jpg", nil), (#"filename="trip/day1/a.jpg""#, "a.jpg", "trip/day1/a.jpg"),
-        (#"filename="C:\photos\a.jpg""#, "a.jpg", #"C:\photos\a.jpg"#), (#"filename="100%.jpg""#, "100%.jpg", nil),
-        (#"filename="d%22/e%22.jpg""#, "e\".jpg", "d\"/e\".jpg"),
-        (#"filename="dir/""#, "", "dir/"), (#"filename="""#, "", nil),
-        (#"filename*=UTF-8''a%2Fb.jpg"#, "b.jpg", "a/b.jpg"),
-        (#"filename="x/b.jpg"; filename*=UTF-8''a%2Fb.jpg"#, "b.jpg", "a/b.jpg"),
-        (#"filename=a/b.jpg"#, "b.jpg", "a/b.jpg"),
-        (#"filename="여행/a.jpg""#, "a.jpg", "여행/a.jpg"), (#"filename="x/a\""#, "a\\", "x/a\\"),
-    ]
-
-    @Test(arguments: sentFilenames)
-    func `a filename is kept as it was sent, with its path`(parameters: String, filename: String, sent: String?) throws
-    {
-        let part = try Self.part("name=a; \(parameters)")
-        #expect(part.filename == filename)
-        #expect(part.sentFilename == sent)
-    }
-
-    /// Names in ISO-8859-1 and, of one euro sign, in Windows-1252; and what is left of them.
-    private static let otherCharsets: [(name: [UInt8], repaired: String)] = [
-        (Array("caf".utf8) + [0xE9], "caf\u{FFFD}"), ([0x80], "\u{FFFD}"),
-    ]
-
-    @Test(arguments: otherCharsets)
-    func `a name that is not UTF-8 is repaired, with a warning`(name: [UInt8], repaired: String) throws {
-        var parser = try FormParser(boundary: "XX")
-        let form = Array("--XX\r\nContent-Disposition: form-data; name=\"".utf8) + name + Array("\"\r\n\r\n".utf8)
-        var position = 0
-        guard case .partBegan(let part) = try parser.nextEvent(in: form.span.bytes, at: &position) else {
-            Issue.record("no part began")
-            return
-        }
-        #expect(part.name == repaired)
-        #expect(part.warnings.map(\.code) == [.nameNotUTF8])
-    }
-
     /// Content-Type values, and the boundary or the code that they give.
     static let contentTypes: [(value: String, boundary: String?, code: FormProblem.Code?)] = [
         ("multipart/form-data; boundary=XX", "XX", nil),
@@ -442,87 +341,5 @@ struct FormParserTests {
     func `a boundary that is known must be one that is allowed`(boundary: String) {
         let problem = #expect(throws: FormProblem.self) { try FormParser(boundary: boundary) }
         #expect(problem?.code == .invalidBoundary)
-    }
-
-    /// A limit as the form below just keeps to it, and the code, the offset and the part where it is one less.
-    struct Limit: Sendable {
-        let name: String
-        let set: @Sendable (inout FormLimits, _ value: Int64) -> Void
-        let value: Int64
-        let code: FormProblem.Code
-        let offset: Int64
-        var part: Int?
-    }
-
-    static let limits = [
-        Limit(name: "body", set: { $0.maximumBodyBytes = $1 }, value: 149, code: .bodyTooLarge, offset: 148),
-        Limit(name: "parts", set: { $0.maximumParts = Int($1) }, value: 2, code: .tooManyParts, offset: 73),
-        Limit(name: "field", set: { $0.maximumFieldBytes = $1 }, value: 5, code: .fieldTooLarge, offset: 62, part: 0),
-        Limit(name: "file", set: { $0.maximumFileBytes = $1 }, value: 3, code: .fileTooLarge, offset: 129, part: 1),
-        Limit(
-            name: "header", set: { $0.maximumHeaderBytes = Int($1) }, value: 56, code: .headerTooLarge, offset: 126,
-            part: 1),
-        Limit(
-            name: "fields", set: { $0.maximumHeaderFields = Int($1) }, value: 1, code: .tooManyHeaderFields, offset: 16,
-            part: 0),
-        Limit(name: "preamble", set: { $0.maximumPreambleBytes = $1 }, value: 8, code: .preambleTooLarge, offset: 7),
-        Limit(name: "epilogue", set: { $0.maximumEpilogueBytes = $1 }, value: 9, code: .epilogueTooLarge, offset: 148),
-    ]
-
-    /// Its first header has 42 bytes; its second has 54 and is padded by two.
-    private static let formAtLimits =
-        "preamble\r\n--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12345\r\n--XX  \r\n"
-        + "Content-Disposition: form-data; name=b; filename=c\r\n\r\n123\r\n--XX-- \r\nepilogue"
-
-    @Test(arguments: limits)
-    func `each limit is kept to the byte, and has a code of its own`(limit: Limit) {
-        var limits = FormLimits()
-        limit.set(&limits, limit.value)
-        #expect(Reading.all(of: Self.formAtLimits, limits: limits).last == .complete)
-        limit.set(&limits, limit.value - 1)
-        #expect(
-            Reading.all(of: Self.formAtLimits, limits: limits).last
-                == .problem(limit.code, offset: limit.offset, part: limit.part))
-    }
-
-    @Test
-    func `of a body that is too large, the content up to the limit is passed on, and none of the rest`() {
-        var limits = FormLimits()
-        limits.maximumBodyBytes = 60
-        #expect(
-            Reading.all(of: Self.formAtLimits, limits: limits) == [
-                .part(name: "a", filename: nil, contentType: nil, offset: 16), .content(Array("12".utf8)),
-                .problem(.bodyTooLarge, offset: 60, part: 0),
-            ])
-        limits.maximumBodyBytes = 100
-        #expect(
-            Reading.all(of: Self.formAtLimits, limits: limits).last == .problem(.bodyTooLarge, offset: 100, part: 1))
-    }
-
-    @Test
-    func `the limits that a receiver does not set are those of the documentation`() {
-        var limits = FormLimits()
-        limits.maximumBodyBytes = 4_294_967_296
-        limits.maximumParts = 1000
-        limits.maximumFileBytes = 4_294_967_296
-        limits.maximumFieldBytes = 1_048_576
-        limits.maximumHeaderBytes = 16_384
-        limits.maximumHeaderFields = 64
-        limits.maximumPreambleBytes = 8192
-        limits.maximumEpilogueBytes = 8192
-        #expect(FormLimits() == limits)
-        limits.maximumBodyBytes = 16_777_216
-        limits.maximumFileBytes = 16_777_216
-        #expect(FormLimits.inMemory == limits)
-    }
-
-    @Test
-    func `padding alone goes over the header's limit too`() {
-        var limits = FormLimits()
-        limits.maximumHeaderBytes = 3
-        #expect(Reading.all(of: "--XX    \r\n", limits: limits).last == .problem(.headerTooLarge, offset: 7, part: 0))
-        limits.maximumEpilogueBytes = 3
-        #expect(Reading.all(of: "--XX--   ", limits: limits).last == .complete)
-        #expect(Reading.all(of: "--XX--    ", limits: limits).last == .problem(.epilogueTooLarge, offset: 9, part: nil))
     }
 }
