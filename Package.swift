@@ -323,6 +323,12 @@ let package = Package(
             "PostcardSendingSupport", at: "Tests/SendingSupport",
             uses: ["PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardTestSupport"]),
         .module(
+            "PostcardReceivingSupport", at: "Tests/ReceivingSupport",
+            uses: ["PostcardReceiver", "PostcardServer", "PostcardStore", "PostcardTestSupport"],
+            products: products("Crypto", "Logging", "SystemPackage")
+                + products("Hummingbird", "NIOCore", "NIOPosix", "ServiceLifecycle", when: server)
+                + products("NIOSSL", when: tls)),
+        .module(
             "PostcardTransferDaemon", at: "Tests/TransferDaemon",
             uses: ["PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardQueue", "PostcardTestSupport"],
             products: products("HTTPTypes"),
@@ -391,16 +397,34 @@ let package = Package(
                 "PostcardTestSupport",
             ]),
         .tests(
+            "PostcardStoreTests", in: .receiving,
+            uses: [
+                "PostcardFiles", "PostcardForm", "PostcardReceivingSupport", "PostcardServerTesting", "PostcardStore",
+                "PostcardTestSupport", "postcard",
+            ], products: products("Crypto", "Logging", "SystemPackage") + products("NIOCore", when: store)),
+        .tests(
+            "PostcardReceptionTests", in: .receiving,
+            uses: [
+                "PostcardForm", "PostcardReception", "PostcardReceivingSupport", "PostcardTestSupport", "PostcardWire",
+            ], products: products("HTTPTypes", "SystemPackage") + products("NIOCore", "NIOEmbedded", when: store)),
+        .tests(
             "PostcardServerTests", in: .receiving,
             uses: [
-                "PostcardFiles", "PostcardForm", "PostcardReceiver", "PostcardReception", "PostcardServer",
-                "PostcardWire", "PostcardServerTesting", "PostcardStore", "PostcardTestSupport", "postcard",
+                "PostcardForm", "PostcardReceiver", "PostcardReception", "PostcardReceivingSupport", "PostcardServer",
+                "PostcardTestSupport", "PostcardWire",
             ],
             products: products("Crypto", "HTTPTypes", "Logging", "SystemPackage")
                 + products(
-                    "CoreMetrics", "Hummingbird", "MetricsTestKit", "NIOCore", "NIOEmbedded", "NIOHTTP1",
-                    "NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOPosix", "ServiceLifecycle", "Tracing", when: server)
-                + products("NIOSSL", when: tls)),
+                    "Hummingbird", "NIOCore", "NIOEmbedded", "NIOHTTP1", "NIOHTTPTypes", "NIOHTTPTypesHTTP1",
+                    "NIOPosix", when: server)),
+        .tests(
+            "PostcardReceiverTests", in: .receiving,
+            uses: [
+                "PostcardDoctor", "PostcardForm", "PostcardReceiver", "PostcardReception", "PostcardReceivingSupport",
+                "PostcardServer", "PostcardTestSupport",
+            ],
+            products: products("Crypto", "HTTPTypes", "Logging", "SystemPackage")
+                + products("CoreMetrics", "Hummingbird", "MetricsTestKit", "NIOCore", "Tracing", when: server)),
         .tests(
             "PostcardS3Tests", in: .receiving,
             uses: [

@@ -83,8 +83,8 @@ struct Document: Sendable, CustomStringConvertible {
                 "Tests/Program/PostcardCommandTests/ReadmeSnippets.swift",
                 "Tests/Forms/PostcardDoctorTests/Findings/TestingAnUploaderTests.swift",
                 "Tests/Program/PostcardCommandTests/VaporSnippets.swift",
-                "Tests/Receiving/PostcardServerTests/Storing/UploadStoreCheckTests.swift",
-                "Tests/Receiving/PostcardServerTests/Support/MemoryStore.swift",
+                "Tests/Receiving/PostcardStoreTests/Storing/UploadStoreCheckTests.swift",
+                "Tests/ReceivingSupport/MemoryStore.swift",
                 // Compiled by `make check-frameworks`.
                 "Tests/Frameworks/Sources/FlyingFoxReceiver/FlyingFoxReceiver.swift",
                 "Tests/Frameworks/Sources/NIOReceiver/NIOReceiver.swift",

@@ -3,6 +3,7 @@ import Hummingbird
 import NIOCore
 import PostcardForm
 import PostcardReceiver
+import PostcardReceivingSupport
 import PostcardServer
 import PostcardTestSupport
 import Synchronization

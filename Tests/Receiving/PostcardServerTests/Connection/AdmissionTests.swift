@@ -1,5 +1,6 @@
 import Foundation
 import PostcardReceiver
+import PostcardReceivingSupport
 import PostcardServer
 import PostcardTestSupport
 import SystemPackage

@@ -1,5 +1,6 @@
 import Foundation
 import PostcardReceiver
+import PostcardReceivingSupport
 import PostcardTestSupport
 import SystemPackage
 import Testing

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import PostcardReceivingSupport
 import Testing
 
 @testable import PostcardReception

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PostcardReceiver
+import PostcardReceivingSupport
 import PostcardServer
 import PostcardTestSupport
 import SystemPackage

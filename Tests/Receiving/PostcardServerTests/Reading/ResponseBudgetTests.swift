@@ -3,6 +3,7 @@ import Hummingbird
 import NIOCore
 import NIOPosix
 import PostcardReceiver
+import PostcardReceivingSupport
 import PostcardTestSupport
 import Synchronization
 import Testing

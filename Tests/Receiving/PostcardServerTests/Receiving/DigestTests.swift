@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import PostcardForm
 import PostcardReceiver
+import PostcardReceivingSupport
 import PostcardWire
 import PostcardServer
 import PostcardTestSupport

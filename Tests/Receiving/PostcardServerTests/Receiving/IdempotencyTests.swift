@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import PostcardReceiver
+import PostcardReceivingSupport
 import PostcardTestSupport
 import SystemPackage
 import Testing

@@ -9,6 +9,8 @@ import Synchronization
 import SystemPackage
 import Testing
 
+@testable import PostcardReceivingSupport
+
 /// A store that says when a record is read from it.
 private struct WatchedStore: ForwardingUploadStore {
     let base: MemoryStore

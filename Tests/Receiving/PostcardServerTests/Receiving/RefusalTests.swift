@@ -1,6 +1,7 @@
 import Foundation
 import PostcardForm
 import PostcardReceiver
+import PostcardReceivingSupport
 import PostcardServer
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import PostcardForm
+import PostcardReceivingSupport
 import PostcardServer
 import PostcardTestSupport
 import Testing

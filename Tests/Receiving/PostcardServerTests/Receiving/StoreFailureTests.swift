@@ -2,6 +2,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import PostcardReceiver
+import PostcardReceivingSupport
 import PostcardServer
 import Synchronization
 import Testing

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import PostcardForm
+import PostcardReceivingSupport
 import PostcardWire
 import PostcardServer
 import PostcardTestSupport

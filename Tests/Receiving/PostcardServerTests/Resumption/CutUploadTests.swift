@@ -1,5 +1,6 @@
 import Foundation
 import PostcardReceiver
+import PostcardReceivingSupport
 import PostcardWire
 import PostcardServer
 import PostcardTestSupport

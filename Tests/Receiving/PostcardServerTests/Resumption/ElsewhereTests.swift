@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import NIOCore
+import PostcardReceivingSupport
 import PostcardWire
 import PostcardServer
 import Synchronization

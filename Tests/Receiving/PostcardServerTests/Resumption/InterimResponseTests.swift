@@ -1,4 +1,5 @@
 import PostcardReceiver
+import PostcardReceivingSupport
 import PostcardWire
 import PostcardServer
 import PostcardTestSupport

@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import PostcardReceivingSupport
 import PostcardWire
 import PostcardServer
 import Testing

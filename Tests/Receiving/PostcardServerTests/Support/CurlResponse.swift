@@ -1,5 +1,6 @@
 import Foundation
 import PostcardReceiver
+import PostcardReceivingSupport
 import PostcardWire
 import PostcardServer
 import PostcardTestSupport
@@ -125,23 +126,6 @@ struct CurlSender: Sendable {
 
     func request(_ method: String, _ path: String, fields: [String] = []) async throws -> CurlResponse {
         try await run(["-X", method, receiver.url + path], fields: fields)
-    }
-}
-
-/// A form with one file of bytes that do not repeat, under the boundary `b`.
-struct LargeForm: Sendable {
-    let content: [UInt8]
-    let bytes: [UInt8]
-
-    init(bytes count: Int) {
-        var state: UInt64 = 0x2545_F491_4F6C_DD1D
-        content = (0..<count).map { _ in
-            state ^= state << 13
-            state ^= state >> 7
-            state ^= state << 17
-            return UInt8(truncatingIfNeeded: state)
-        }
-        bytes = Array(Form.fileHeader.utf8) + content + Array(Form.end.utf8)
     }
 }
 
