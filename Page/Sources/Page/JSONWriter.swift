@@ -100,7 +100,7 @@ extension JSONWriter {
             json.value(part.sha256)
             json.name("headers")
             json.array { json in
-                for field in part.headers {
+                for field in part.headerFields {
                     json.array { json in
                         json.value(field.name)
                         json.value(field.value)

@@ -4,16 +4,16 @@ package import SystemPackage
 /// Reads whole files into memory, such as files of options, rules, tokens or certificates.
 package enum SmallFile {
     /// The reason why a file is not read, as the end of a sentence that begins with the file's name.
-    package struct Fault: Error, CustomStringConvertible {
+    package struct ReadError: Error, CustomStringConvertible {
         package let description: String
     }
 
     /// The default maximum size of a file: 64 MiB.
     package static let maximumBytes = 64 << 20
 
-    /// The bytes of a file or pipe. Throws ``Fault`` if the file is missing, unreadable, larger than the maximum, or a
-    /// device without an end.
-    package static func bytes(of path: FilePath, atMost maximumBytes: Int = maximumBytes) throws(Fault) -> [UInt8] {
+    /// The bytes of a file or pipe. Throws ``ReadError`` if the file is missing, unreadable, larger than the maximum,
+    /// or a device without an end.
+    package static func bytes(of path: FilePath, atMost maximumBytes: Int = maximumBytes) throws(ReadError) -> [UInt8] {
         let file: FileDescriptor
         do {
             file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
@@ -27,7 +27,7 @@ package enum SmallFile {
     /// The bytes of an open file or pipe, which stays open.
     package static func bytes(
         of file: FileDescriptor, atMost maximumBytes: Int = maximumBytes
-    ) throws(Fault) -> [UInt8] {
+    ) throws(ReadError) -> [UInt8] {
         try checkEnd(of: file)
         do {
             var bytes: [UInt8] = []
@@ -37,19 +37,20 @@ package enum SmallFile {
                 guard count > 0 else { return bytes }
                 bytes += piece[..<count]
                 guard bytes.count <= maximumBytes else {
-                    throw Fault(description: "is larger than the \(maximumBytes >> 20) MiB that are read into memory.")
+                    throw ReadError(
+                        description: "is larger than the \(maximumBytes >> 20) MiB that are read into memory.")
                 }
             }
-        } catch let fault as Fault {
-            throw fault
+        } catch let error as ReadError {
+            throw error
         } catch {
             throw unreadable(error)
         }
     }
 
-    /// Throws a ``Fault`` for an endless device. A terminal is not endless, because a person can end the input, and
+    /// Throws a ``ReadError`` for an endless device. A terminal is not endless, because a person can end the input, and
     /// /dev/null is empty.
-    package static func checkEnd(of file: FileDescriptor) throws(Fault) {
+    package static func checkEnd(of file: FileDescriptor) throws(ReadError) {
         do {
             guard [.characterSpecial, .blockSpecial].contains(try file.stat().type), isatty(file.rawValue) == 0 else {
                 return
@@ -59,10 +60,10 @@ package enum SmallFile {
         } catch {
             throw unreadable(error)
         }
-        throw Fault(description: "is a device without an end. Choose a regular file or a pipe.")
+        throw ReadError(description: "is a device without an end. Choose a regular file or a pipe.")
     }
 
-    private static func unreadable(_ error: any Error) -> Fault {
-        Fault(description: "cannot be read: \(error)")
+    private static func unreadable(_ error: any Error) -> ReadError {
+        ReadError(description: "cannot be read: \(error)")
     }
 }

@@ -87,7 +87,7 @@ extension JSON {
 
     /// The reason why a text is not safe for Foundation's decoder, in a sentence; `nil` if the text is safe. The
     /// decoder compares names as strings, and accepts encodings other than UTF-8.
-    package static func faultForDecoders(in text: some Collection<UInt8>) -> String? {
+    package static func reasonNotToDecode(_ text: some Collection<UInt8>) -> String? {
         var last: UInt8 = 0
         let isInUTF8WithoutEscapes = text.allSatisfy { byte in
             defer { last = byte }

@@ -29,7 +29,7 @@ extension Explanation.Part: Encodable {
         try container.encode(offset, forKey: .offset)
         try container.encode(size, forKey: .size)
         try container.encode(sha256, forKey: .sha256)
-        try container.encode(headers.map { [$0.name, $0.value] }, forKey: .headers)
+        try container.encode(headerFields.map { [$0.name, $0.value] }, forKey: .headers)
     }
 }
 

@@ -227,7 +227,7 @@ final class PhoneSystem: Sendable {
                     upload.sent.method, upload.sent.url, fields, upload.sent.body, reportingTo: reporter)
                 change(id, of: identifier) { $0.sent = sent }
             }
-            // One byte shows that sending has begun. The answer decides how many bytes arrive.
+            // One byte shows that sending has begun. The response decides how many bytes arrive.
             report(.sent(id, bytes: 1), of: identifier)
         }
     }

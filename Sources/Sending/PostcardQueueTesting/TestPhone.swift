@@ -15,7 +15,7 @@ import Synchronization
 ///     await phone.upload(id)?.expectText("name", "초코")
 ///
 ///     await phone.kill()
-///     await phone.answer(.created(["id": "7"]), to: id)
+///     await phone.respond(with: .created(["id": "7"]), to: id)
 ///     await phone.wakeUp { identifier in
 ///         let app = PetApp(folder: phone.directory)
 ///         await app.queue.handleEvents(forSession: identifier)
@@ -62,7 +62,7 @@ public final class TestPhone: Sendable {
         if let first = uploads.first, !isLookedAt {
             system.reporter.fail(
                 "The test ended and looked at none of the \(uploads.count) uploads that the system has, such as "
-                    + "\(first.sent). Answer them: await phone.answer(.created, to: id)",
+                    + "\(first.sent). Respond to them: await phone.respond(with: .created, to: id)",
                 at: location)
         }
         try? FileManager.default.removeItem(at: directory)
@@ -157,7 +157,7 @@ public final class TestPhone: Sendable {
                 isForceQuit
                     ? "The user has quit the app, so the system does not wake it. Call launch."
                     : "The system does not wake the app before all uploads have ended that it has, while the app does not "
-                        + "run. Suspend or kill the app, and answer them: await phone.answerAll(.created)",
+                        + "run. Suspend or kill the app, and respond to them: await phone.respondToAll(with: .created)",
                 at: TestLocation(fileID: fileID, filePath: filePath, line: line))
         }
         let replacement = (mode == .ended ? nil : present) ?? system.launch(inBackground: true)
@@ -175,7 +175,7 @@ public final class TestPhone: Sendable {
     /// The current time of the app's queue. It starts at the real time.
     public var date: Date { system.date }
 
-    /// The network in use. Uploads that may not use it cannot be answered.
+    /// The network in use. Uploads that may not use it get no response.
     public var network: NetworkPath {
         get { system.state.withLock { $0.network } }
         set { system.state.withLock { $0.network = newValue } }
@@ -233,21 +233,20 @@ public final class TestPhone: Sendable {
         }
     }
 
-    /// Answers an upload that the system has, and returns when the running app has handled the answer. If the app does
-    /// not run, the system reports the answer when it runs again.
+    /// Responds to an upload that the system has, and returns when the running app has handled the response. If the app
+    /// does not run, the system reports the response when it runs again.
     ///
-    /// An answer in which the connection fails, breaks or loses the response means that the system has stopped
-    /// retrying. A form that is received slowly takes no time. The test fails if the system does not have the upload or
-    /// may not send it yet.
+    /// With `connectionFails`, `untrusted`, `breaks` or `responseLost` the system has stopped retrying. A form that is
+    /// received slowly takes no time. The test fails if the system does not have the upload or may not send it yet.
     ///
     /// - Parameters:
-    ///   - answer: The answer. With `neverAnswers` the system keeps the upload.
+    ///   - response: The response. With `neverResponds` the system keeps the upload.
     ///   - id: The upload's identifier in its queue.
     ///   - fileID: The location at which failures are reported. Defaults to the caller.
     ///   - filePath: See `fileID`.
     ///   - line: See `fileID`.
-    public func answer(
-        _ answer: TestAnswer, to id: QueuedUpload.ID,
+    public func respond(
+        with response: TestResponse, to id: QueuedUpload.ID,
         fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line
     ) async {
         let all = await transfers()
@@ -262,27 +261,27 @@ public final class TestPhone: Sendable {
         }
         guard matches.count == 1 else {
             return system.reporter.fail(
-                "Several queues of the app have an upload \(id). Answer them with answerAll, or use a phone for each queue.",
+                "Several queues of the app have an upload \(id). Call respondToAll, or use a phone for each queue.",
                 at: location)
         }
         if let obstacle = system.obstacle(to: upload) { return system.reporter.fail(obstacle, at: location) }
-        await self.answer(answer, to: upload, of: session)
+        await self.respond(with: response, to: upload, of: session)
         await system.settle()
     }
 
-    /// Answers all uploads that the system has and may send now.
-    public func answerAll(_ answer: TestAnswer) async {
+    /// Responds to all uploads that the system has and may send now.
+    public func respondToAll(with response: TestResponse) async {
         for (session, upload) in await transfers() where system.obstacle(to: upload) == nil {
-            await self.answer(answer, to: upload, of: session)
+            await self.respond(with: response, to: upload, of: session)
         }
         await system.settle()
     }
 
-    private func answer(_ answer: TestAnswer, to upload: PhoneSystem.HandedOver, of session: String) async {
+    private func respond(with response: TestResponse, to upload: PhoneSystem.HandedOver, of session: String) async {
         let (id, url) = (upload.transfer.id, upload.transfer.url)
         let events: [AttemptEvent]
-        switch answer.kind {
-        case .neverAnswers: return
+        switch response.kind {
+        case .neverResponds: return
         case .response(let response):
             upload.sent.arrived()
             events = system.events(of: response, to: upload)
@@ -293,7 +292,7 @@ public final class TestPhone: Sendable {
                 return system.change(id, of: session) { $0.challenge = events }
             }
         case .unencodable(let error):
-            return system.reporter.fail("The value of TestAnswer.created cannot be encoded: \(error)", at: location)
+            return system.reporter.fail("The value of TestResponse.created cannot be encoded: \(error)", at: location)
         case .connectionFails:
             events = [.ended(id, .failed(.connectionFailed(to: url, "the phone's server accepts no connections")))]
         case .untrusted:

@@ -133,7 +133,7 @@ extension SentUpload {
             name = part.name
             filename = part.filename
             contentType = part.contentType
-            headerFields = part.headers
+            headerFields = part.headerFields
             sha256 = part.sha256
             self.bytes = bytes
         }

@@ -61,7 +61,7 @@ package struct TestReporter: Sendable {
     }
 }
 
-/// The error of a request that got no answer because the test has failed. The request is not retried.
+/// The error of a request that got no response because the test has failed. The request is not retried.
 struct TestFailure: Error, CustomStringConvertible {
     let description: String
 }

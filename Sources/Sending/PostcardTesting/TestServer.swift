@@ -3,7 +3,7 @@ public import PostcardClient
 import PostcardFoundation
 import Synchronization
 
-/// A server for an app's tests, without a network. It gives the answers of the test, and stores the requests.
+/// A server for an app's tests, without a network. It sends the responses of the test, and stores the requests.
 ///
 /// ```swift
 /// @Test func `adding a pet sends its name and two photos`() async throws {
@@ -24,22 +24,22 @@ import Synchronization
 /// redirects and errors. No socket is opened. Delays and progress take no real time; with a ``TestClock`` they follow
 /// that clock. If another transport wraps the server, the client uses the system's clock.
 ///
-/// The test fails if there are more requests than answers. It also fails if answers are left when the last reference to
-/// the server is released, or if the test has not read the uploads. An OPTIONS or a DELETE without a form uses no
-/// answer of the test: the server responds that it has no limits, or that the upload is deleted.
+/// The test fails if there are more requests than responses. It also fails if responses are left when the last reference
+/// to the server is released, or if the test has not read the uploads. An OPTIONS or a DELETE without a form uses no
+/// response of the test: the server responds that it has no limits, or that the upload is deleted.
 public final class TestServer: UploadTransport {
-    private enum Answers {
-        case inOrder([TestAnswer])
-        case made(@Sendable (SentUpload) async throws -> TestAnswer)
+    private enum Responses {
+        case inOrder([TestResponse])
+        case made(@Sendable (SentUpload) async throws -> TestResponse)
         /// The test expects no request.
         case none
     }
 
     private struct State {
-        var answers: Answers
+        var responses: Responses
         var uploads: [SentUpload] = []
         var isLookedAt = false
-        /// Whether a request without an answer was reported.
+        /// Whether a request without a response was reported.
         var hasFailed = false
     }
 
@@ -49,23 +49,23 @@ public final class TestServer: UploadTransport {
     private let location: TestLocation
     package let time: UploadTime
 
-    /// Makes a server that gives the answers in order, one for each request.
+    /// Makes a server that sends the responses in order, one for each request.
     ///
     /// - Parameters:
-    ///   - answers: The answers.
+    ///   - responses: The responses.
     ///   - clock: The clock for the client's waits. Defaults to `nil`: waits take no time.
     ///   - fileID: The location at which failures are reported. Defaults to the caller.
     ///   - filePath: See `fileID`.
     ///   - line: See `fileID`.
     public convenience init(
-        _ answers: TestAnswer..., clock: TestClock? = nil,
+        _ responses: TestResponse..., clock: TestClock? = nil,
         fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line
     ) {
         self.init(
-            .inOrder(answers), clock: clock, at: TestLocation(fileID: fileID, filePath: filePath, line: line))
+            .inOrder(responses), clock: clock, at: TestLocation(fileID: fileID, filePath: filePath, line: line))
     }
 
-    /// Makes a server whose answers depend on the requests.
+    /// Makes a server whose responses depend on the requests.
     ///
     /// ```swift
     /// let server = TestServer { upload in
@@ -75,7 +75,7 @@ public final class TestServer: UploadTransport {
     ///
     /// - Parameters:
     ///   - clock: The clock for the client's waits. Defaults to `nil`: waits take no time.
-    ///   - answer: Called for each request, even at the same time. If the closure throws, the upload fails with its
+    ///   - respond: Called for each request, even at the same time. If the closure throws, the upload fails with its
     ///     error.
     ///   - fileID: The location at which failures are reported. Defaults to the caller.
     ///   - filePath: See `fileID`.
@@ -83,13 +83,13 @@ public final class TestServer: UploadTransport {
     public convenience init(
         clock: TestClock? = nil,
         fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
-        answering answer: @escaping @Sendable (SentUpload) async throws -> TestAnswer
+        responding respond: @escaping @Sendable (SentUpload) async throws -> TestResponse
     ) {
-        self.init(.made(answer), clock: clock, at: TestLocation(fileID: fileID, filePath: filePath, line: line))
+        self.init(.made(respond), clock: clock, at: TestLocation(fileID: fileID, filePath: filePath, line: line))
     }
 
-    private init(_ answers: Answers, clock: TestClock?, at location: TestLocation) {
-        state = Mutex(State(answers: answers))
+    private init(_ responses: Responses, clock: TestClock?, at location: TestLocation) {
+        state = Mutex(State(responses: responses))
         self.location = location
         self.clock = clock ?? TestClock(isAutomatic: true, at: location)
         time = UploadTime(self.clock)
@@ -104,10 +104,10 @@ public final class TestServer: UploadTransport {
         let state = state.withLock { $0 }
         if state.hasFailed { return }
         let sent = Self.count(state.uploads.count, "request")
-        if case .inOrder(let answers) = state.answers, !answers.isEmpty {
-            let left = answers.map(\.description).joined(separator: ", ")
+        if case .inOrder(let responses) = state.responses, !responses.isEmpty {
+            let left = responses.map(\.description).joined(separator: ", ")
             reporter.fail(
-                "The test ended with \(Self.count(answers.count, "answer")) left: \(left). The app sent \(sent).",
+                "The test ended with \(Self.count(responses.count, "response")) left: \(left). The app sent \(sent).",
                 at: location)
         } else if !state.uploads.isEmpty, !state.isLookedAt {
             reporter.fail(
@@ -152,29 +152,28 @@ extension TestServer: TimedTransport {
         var body: [UInt8] = []
         try await request.body?.readAll { body += $0 }
         let upload = SentUpload(request, body, reportingTo: reporter)
-        let answer = try await answer(to: upload)
-        return try await answered(answer, request, upload, reporting: report)
+        return try await respond(with: try await response(to: upload), to: request, upload, reporting: report)
     }
 
     private static func response(_ status: HTTPResponse.Status) -> UploadResponse {
         UploadResponse(status: status, headerFields: [:], body: Data())
     }
 
-    /// Stores a request, and returns the answer for it.
-    private func answer(to upload: SentUpload) async throws -> TestAnswer {
-        let (upload, answer) = state.withLock { state -> (SentUpload, Answers?) in
+    /// Stores a request, and returns the response for it.
+    private func response(to upload: SentUpload) async throws -> TestResponse {
+        let (upload, response) = state.withLock { state -> (SentUpload, Responses?) in
             var upload = upload
             if let key = upload.idempotencyKey {
                 upload.attempt = 1 + state.uploads.count { $0.idempotencyKey == key }
             }
             state.uploads.append(upload)
-            switch state.answers {
-            case .inOrder(var answers):
-                guard !answers.isEmpty else { break }
-                let answer = answers.removeFirst()
-                state.answers = .inOrder(answers)
-                return (upload, .inOrder([answer]))
-            case .made: return (upload, state.answers)
+            switch state.responses {
+            case .inOrder(var responses):
+                guard !responses.isEmpty else { break }
+                let response = responses.removeFirst()
+                state.responses = .inOrder(responses)
+                return (upload, .inOrder([response]))
+            case .made: return (upload, state.responses)
             case .none:
                 // Later tests use this server too.
                 state.uploads = []
@@ -182,8 +181,8 @@ extension TestServer: TimedTransport {
             state.hasFailed = true
             return (upload, nil)
         }
-        switch answer {
-        case .inOrder(let answers): if let answer = answers.first { return answer }
+        switch response {
+        case .inOrder(let responses): if let response = responses.first { return response }
         case .made(let make): return try await make(upload)
         case .none?, nil: break
         }
@@ -194,47 +193,47 @@ extension TestServer: TimedTransport {
 
     private func failure(of upload: SentUpload) -> (description: String, location: TestLocation?) {
         let (count, isNone) = state.withLock { state in
-            if case .none = state.answers { (0, true) } else { (state.uploads.count, false) }
+            if case .none = state.responses { (0, true) } else { (state.uploads.count, false) }
         }
         if isNone {
             return ("The app sent a request, and the test expects none: \(upload). Give its client a TestServer.", nil)
         }
         return (
-            "The app sent \(Self.count(count, "request")), and the test has \(Self.count(count - 1, "answer")). "
-                + "Without an answer is \(upload). Add one, or find out why the app sends it.", location
+            "The app sent \(Self.count(count, "request")), and the test has \(Self.count(count - 1, "response")). "
+                + "Without a response is \(upload). Add one, or find out why the app sends it.", location
         )
     }
 
-    /// Receives the form at the speed of the answer, and then gives the answer.
-    private func answered(
-        _ answer: TestAnswer, _ request: UploadRequest, _ upload: SentUpload,
+    /// Receives the form at the speed of the response, and then sends it.
+    private func respond(
+        with response: TestResponse, to request: UploadRequest, _ upload: SentUpload,
         reporting report: @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
         var end = upload.size
-        switch answer.kind {
+        switch response.kind {
         case .connectionFails:
             throw UploadError.connectionFailed(to: request.url, "the test's server accepts no connections")
         case .untrusted:
             throw UploadError.tls(with: request.url, "the certificate of the test's server is not trusted")
         case .unencodable(let error):
-            reporter.fail("The value of TestAnswer.created cannot be encoded: \(error)", at: location)
+            reporter.fail("The value of TestResponse.created cannot be encoded: \(error)", at: location)
             throw TestFailure(description: error)
         case .breaks(let bytes?): end = min(bytes, end)
-        case .breaks(nil), .neverAnswers, .response: break
+        case .breaks(nil), .neverResponds, .response: break
         }
-        if request.body != nil { try await receive(end, answer.bytesPerSecond, reporting: report) }
+        if request.body != nil { try await receive(end, response.bytesPerSecond, reporting: report) }
         if end == upload.size { upload.arrived() }
-        switch answer.kind {
+        switch response.kind {
         case .response(let response):
             guard response.body.count <= request.maximumResponseBytes else {
                 throw UploadError.responseTooLarge(from: request.url, limit: request.maximumResponseBytes)
             }
             report(.received(bytes: response.body.count))
             return response
-        case .neverAnswers where !clock.isAutomatic:
+        case .neverResponds where !clock.isAutomatic:
             try await clock.sleepForever()
             throw CancellationError()
-        case .neverAnswers:
+        case .neverResponds:
             throw UploadError.timedOut(request.url, .waiting, after: nil)
         default:
             throw UploadError.connectionLost(to: request.url, "the test's server closed it after \(end) bytes")

@@ -10,7 +10,7 @@ struct SmallFileTests {
         let folder = try TemporaryFolder()
         let path = FilePath(try folder.file("a", [1, 2, 3]).path)
         #expect(try SmallFile.bytes(of: path, atMost: 3) == [1, 2, 3])
-        #expect(throws: SmallFile.Fault.self) { try SmallFile.bytes(of: path, atMost: 2) }
+        #expect(throws: SmallFile.ReadError.self) { try SmallFile.bytes(of: path, atMost: 2) }
         #expect(try SmallFile.bytes(of: "/dev/null").isEmpty)
         #expect(try !SmallFile.bytes(of: "/proc/self/status").isEmpty)
     }
@@ -19,8 +19,8 @@ struct SmallFileTests {
         ("/dev/zero", "a device without an end"), ("/dev/urandom", "a device without an end"),
         ("/no/file", "cannot be read"), ("/usr", "cannot be read"),
     ])
-    func `what is no small file is refused, and the fault says why`(path: String, word: String) {
-        let fault = #expect(throws: SmallFile.Fault.self) { try SmallFile.bytes(of: FilePath(path)) }
-        #expect(fault?.description.contains(word) == true, "\(fault?.description ?? "")")
+    func `what is no small file is refused, and the error says why`(path: String, word: String) {
+        let error = #expect(throws: SmallFile.ReadError.self) { try SmallFile.bytes(of: FilePath(path)) }
+        #expect(error?.description.contains(word) == true, "\(error?.description ?? "")")
     }
 }

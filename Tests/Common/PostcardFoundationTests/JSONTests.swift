@@ -81,14 +81,14 @@ struct JSONTests {
         let escaped = String(repeating: #"\u0300"#, count: 31)
         for text in ["{\"\(marks)\":1}", "[{\"a\":{\"\(escaped)\":1}}]", "\"\(marks)\"", "{\"a\":[\"\(escaped)\"]}"] {
             #expect(try !Self.json(text).isStreamSafe)
-            #expect(JSON.faultForDecoders(in: text.utf8)?.contains("combining marks") == true)
+            #expect(JSON.reasonNotToDecode(text.utf8)?.contains("combining marks") == true)
         }
-        #expect(JSON.faultForDecoders(in: "{\"a\":\"\u{3b1}\\u0300\"}".utf8) == nil)
-        #expect(JSON.faultForDecoders(in: "{\"a\":\"제주도, é and \\n\"}".utf8) == nil)
-        #expect(JSON.faultForDecoders(in: "<html>".utf8) == nil)
+        #expect(JSON.reasonNotToDecode("{\"a\":\"\u{3b1}\\u0300\"}".utf8) == nil)
+        #expect(JSON.reasonNotToDecode("{\"a\":\"제주도, é and \\n\"}".utf8) == nil)
+        #expect(JSON.reasonNotToDecode("<html>".utf8) == nil)
         // Foundation would read it.
         #expect(
-            JSON.faultForDecoders(in: Data("\u{FEFF}[1]".utf16.flatMap { [UInt8($0 & 255), UInt8($0 >> 8)] })) != nil)
+            JSON.reasonNotToDecode(Data("\u{FEFF}[1]".utf16.flatMap { [UInt8($0 & 255), UInt8($0 >> 8)] })) != nil)
         #expect(try Self.json("\"\(escaped)\"").text == marks.streamSafe)
         #expect(try Self.json("{\"é\":\"é\"}").isStreamSafe)
     }

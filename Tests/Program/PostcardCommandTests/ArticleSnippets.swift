@@ -104,7 +104,7 @@ struct NewPetResponse: ResponseCodable {
     let pictures: [String]
 }
 
-private func answered(_ router: Router<BasicRequestContext>, _ store: LocalUploadStore, _ pets: PetNumbers) {
+private func responded(_ router: Router<BasicRequestContext>, _ store: LocalUploadStore, _ pets: PetNumbers) {
     router.addUploads(to: store) { upload, _, _ in
         let number = try await pets.insertOrFind(upload.record.id.text, upload.record.fields)
         return NewPetResponse(number: number, pictures: upload.record.files.map(\.url))

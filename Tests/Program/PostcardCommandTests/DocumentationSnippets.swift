@@ -98,8 +98,8 @@ private struct PetAPI: Sendable {
     func report(key: String?, etag: String?) async throws {}
 }
 
-private func presigned(_ photo: URL, _ answer: Data, _ api: PetAPI) async throws {
-    let presigned = try JSONDecoder().decode(PresignedForm.self, from: answer)
+private func presigned(_ photo: URL, _ json: Data, _ api: PetAPI) async throws {
+    let presigned = try JSONDecoder().decode(PresignedForm.self, from: json)
     var form = MultipartForm()
     form.append(fileAt: photo, named: "file")
     let object = try await UploadClient().upload(form, with: presigned) { try await api.newPresignedForm() }
@@ -205,7 +205,7 @@ private func noted(in folder: URL, session: BackgroundSession, diary: Diary) -> 
     return queue
 }
 
-private struct Answer: Decodable {
+private struct StoredPet: Decodable {
     let isBusy: Bool
     let isStored: Bool
     let reason: String
@@ -214,9 +214,9 @@ private struct Answer: Decodable {
 private func judged(_ identifier: String) -> BackgroundSession {
     var session = BackgroundSession(identifier: identifier)
     session.accepts = { upload, response in
-        let answer = try response.decode(Answer.self)
-        if answer.isBusy { throw ResponseRejection("the server is busy", mayPass: true) }
-        guard answer.isStored else { throw ResponseRejection(answer.reason) }
+        let pet = try response.decode(StoredPet.self)
+        if pet.isBusy { throw ResponseRejection("the server is busy", mayPass: true) }
+        guard pet.isStored else { throw ResponseRejection(pet.reason) }
     }
     return session
 }

@@ -21,10 +21,10 @@ struct EntryTests {
         if state == .waiting { try await queue.pause() }
         let id = try await queue.enqueue(MultipartForm(), to: try #require(URL(string: "https://pets.de/uploads")))
         switch state {
-        case .retrying: await phone.answer(.status(503), to: id)
+        case .retrying: await phone.respond(with: .status(503), to: id)
         case .paused: try await queue.pause(id)
-        case .done: await phone.answer(.created, to: id)
-        case .failed: await phone.answer(.status(422), to: id)
+        case .done: await phone.respond(with: .created, to: id)
+        case .failed: await phone.respond(with: .status(422), to: id)
         case .cancelled: try await queue.cancel(id)
         default: _ = await phone.handedOver
         }
@@ -67,7 +67,7 @@ struct EntryTests {
         let first = await phone.launch(queue)
         let id = try await Self.entry(in: .sending, of: first, on: phone)
         await phone.kill()
-        await phone.answer(.created, to: id)
+        await phone.respond(with: .created, to: id)
         try await phone.wakeUp { session in
             let queue = queue()
             await queue.handleEvents(forSession: session)

@@ -49,7 +49,7 @@ import Testing
         sent.expectFile("petImage", type: .jpeg, hasLocation: false)
         sent.expectNothingElse()
         #expect(sent.idempotencyKey != nil)
-        await phone.answer(.created(["id": "7"]), to: id)
+        await phone.respond(with: .created(["id": "7"]), to: id)
         #expect(try await app.state(id) == "done")
         #expect(await app.store.uploaded == ["초코"])
         #expect(await phone.handedOver.isEmpty)
@@ -61,7 +61,7 @@ import Testing
         let id = try await app.add("초코")
         #expect(await phone.handedOver.count == 1)
         await phone.kill()
-        await phone.answer(.created(["id": "7"]), to: id)
+        await phone.respond(with: .created(["id": "7"]), to: id)
         let store = Store()
         try await phone.wakeUp { identifier in
             let app = App(phone.directory, store: store)
@@ -77,7 +77,7 @@ import Testing
         let id = try await app.add("초코")
         #expect(await phone.handedOver.count == 1)
         await phone.suspend()
-        await phone.answer(.created(["id": "7"]), to: id)
+        await phone.respond(with: .created(["id": "7"]), to: id)
         #expect(await app.store.uploaded.isEmpty)
         await phone.wakeUp { await app.queue.handleEvents(forSession: $0) }
         #expect(await app.store.uploaded == ["초코"])
@@ -90,14 +90,14 @@ import Testing
         }
         let id = try await app.add("초코")
         let first = try #require(await phone.upload(id))
-        await phone.answer(.status(503, headerFields: [.retryAfter: "100"]), to: id)
+        await phone.respond(with: .status(503, headerFields: [.retryAfter: "100"]), to: id)
         #expect(try await app.state(id) == "retrying")
         let second = try #require(await phone.upload(id))
         await phone.advance(by: .seconds(101))
         let third = try #require(await phone.upload(id))
         #expect(first.idempotencyKey == second.idempotencyKey)
         #expect(second.headerFields[.authorization] != third.headerFields[.authorization])
-        await phone.answer(.created, to: id)
+        await phone.respond(with: .created, to: id)
         #expect(try await app.state(id) == "done")
     }
 
@@ -112,7 +112,7 @@ import Testing
         try await app.queue.handOver()
         await phone.advance(by: .seconds(1))
         #expect(await phone.handedOver.count == 1)
-        await phone.answer(.created, to: id)
+        await phone.respond(with: .created, to: id)
         #expect(try await app.state(id) == "done")
     }
 
@@ -121,7 +121,7 @@ import Testing
         let app = await phone.launch { App(phone.directory) }
         let id = try await app.add("초코")
         phone.isLocked = true
-        await phone.answer(.created(["id": "7"]), to: id)
+        await phone.respond(with: .created(["id": "7"]), to: id)
         guard case .done(let response) = try await app.queue.upload(id)?.state else { throw CancellationError() }
         #expect(response.status == 201 && response.body.isEmpty)
     }
@@ -143,7 +143,7 @@ import Testing
         #expect(error?.code == .suspended)
         await phone.resume()
         let id = try await app.add("초코")
-        await phone.answer(.created, to: id)
+        await phone.respond(with: .created, to: id)
         #expect(try await app.state(id) == "done")
     }
 
@@ -153,25 +153,25 @@ import Testing
         var conditions = UploadConditions()
         conditions.networks.cellular = false
         let id = try await app.add("초코", conditions: conditions)
-        await phone.answerAll(.created)
+        await phone.respondToAll(with: .created)
         #expect(try await app.state(id) != "done")
         phone.network = NetworkPath()
-        await phone.answerAll(.created)
+        await phone.respondToAll(with: .created)
         #expect(try await app.state(id) == "done")
     }
 
-    static let failing: [(TestAnswer, Bool)] = [
+    static let failing: [(TestResponse, Bool)] = [
         (.connectionFails, true), (.responseLost, true), (.breaks(after: 10), true), (.untrusted, true),
         (.status(422), false), (.problem(413, code: "body-too-large", limit: 10), false),
     ]
 
-    @Test(arguments: failing) func `a failure is tried again if it may pass`(answer: TestAnswer, mayPass: Bool)
+    @Test(arguments: failing) func `a failure is tried again if it may pass`(response: TestResponse, mayPass: Bool)
         async throws
     {
         let phone = try TestPhone()
         let app = await phone.launch { App(phone.directory) }
         let id = try await app.add("초코")
-        await phone.answer(answer, to: id)
+        await phone.respond(with: response, to: id)
         #expect(try await app.state(id) == (mayPass ? "retrying" : "failed"))
         #expect(await phone.handedOver.count == (mayPass ? 1 : 0))
     }
@@ -181,7 +181,7 @@ import Testing
         let app = await phone.launch { App(phone.directory) }
         var ids: [QueuedUpload.ID] = []
         for index in 0..<10 { ids.append(try await app.add("\(number) \(index)")) }
-        for id in ids { await phone.answer(.created, to: id) }
+        for id in ids { await phone.respond(with: .created, to: id) }
         #expect(await app.store.uploaded.sorted() == (0..<10).map { "\(number) \($0)" })
     }
 
@@ -191,14 +191,14 @@ import Testing
         let messages = await failures {
             let phone = try TestPhone()
             let app = await phone.launch { App(phone.directory) }
-            await phone.answer(.created, to: 7)
+            await phone.respond(with: .created, to: 7)
             await phone.wakeUp { _ in }
             let id = try await app.add("초코")
             phone.network.isAvailable = false
-            await phone.answer(.created, to: id)
+            await phone.respond(with: .created, to: id)
             phone.network.isAvailable = true
-            await phone.answer(.status(503, headerFields: [.retryAfter: "100"]), to: id)
-            await phone.answer(.created, to: id)
+            await phone.respond(with: .status(503, headerFields: [.retryAfter: "100"]), to: id)
+            await phone.respond(with: .created, to: id)
             await phone.forceQuit()
             await phone.wakeUp { _ in }
         }
@@ -209,7 +209,7 @@ import Testing
                 """,
                 """
                 The system does not wake the app before all uploads have ended that it has, while the app does not run. \
-                Suspend or kill the app, and answer them: await phone.answerAll(.created)
+                Suspend or kill the app, and respond to them: await phone.respondToAll(with: .created)
                 """,
                 "The phone has no network that upload 1 may use. Set phone.network before.",
                 "Upload 1 begins in 100 seconds: await phone.advance(by: .seconds(100))",
@@ -224,18 +224,18 @@ import Testing
             let first = try await app.add("초코")
             #expect(await phone.handedOver.count == 1)
             await phone.suspend()
-            await phone.answer(.status(401, headerFields: [.wwwAuthenticate: "Basic"]), to: first)
-            await phone.answer(.created, to: first)
+            await phone.respond(with: .status(401, headerFields: [.wwwAuthenticate: "Basic"]), to: first)
+            await phone.respond(with: .created, to: first)
             await phone.resume()
             #expect(try await app.state(first) == "failed")
             let second = try await app.add("보리")
             #expect(await phone.handedOver.count == 1)
             await phone.suspend()
-            await phone.answer(.status(503), to: second)
+            await phone.respond(with: .status(503), to: second)
             phone.network = NetworkPath(isCellular: true)
             await phone.wakeUp { await app.queue.handleEvents(forSession: $0) }
             await phone.advance(by: .seconds(60))
-            await phone.answer(.created, to: second)
+            await phone.respond(with: .created, to: second)
         }
         #expect(
             messages == [
@@ -262,7 +262,7 @@ import Testing
                 """
                 The test ended and looked at none of the 1 uploads that the system has, such as POST \
                 https://api.example.com/pets, with "name" (text, "초코") and "petImage" (cat.jpg, image/jpeg, 595 bytes). \
-                Answer them: await phone.answer(.created, to: id)
+                Respond to them: await phone.respond(with: .created, to: id)
                 """
             ])
     }

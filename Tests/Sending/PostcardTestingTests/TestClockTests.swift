@@ -60,7 +60,7 @@ import Testing
         async throws
     {
         let clock = TestClock()
-        let server = TestServer(.neverAnswers, .created(["id": "7"]), clock: clock)
+        let server = TestServer(.neverResponds, .created(["id": "7"]), clock: clock)
         var api = PetAPI(server)
         api.client.timeouts.idle = .seconds(30)
         api.client.retryPolicy = RetryPolicy(maximumAttempts: 2)

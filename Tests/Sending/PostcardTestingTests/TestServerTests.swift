@@ -29,9 +29,9 @@ import Testing
         #expect(uploads.map(\.attempt) == [1, 2])
     }
 
-    @Test func `answers come in order, and hours of delays take no time`() async throws {
+    @Test func `responses come in order, and hours of delays take no time`() async throws {
         let server = TestServer(
-            .connectionFails, .breaks(after: 100), .responseLost, .neverAnswers,
+            .connectionFails, .breaks(after: 100), .responseLost, .neverResponds,
             .status(503, headerFields: [.retryAfter: "100"]), .created(["id": "7"]))
         var api = PetAPI(server)
         api.client.retryPolicy = RetryPolicy(maximumAttempts: 9)
@@ -45,18 +45,18 @@ import Testing
         #expect(Set(server.uploads.map(\.body)).count == 1)
     }
 
-    static let failing: [(TestAnswer, UploadError.Code, UploadError.Delivery)] = [
+    static let failing: [(TestResponse, UploadError.Code, UploadError.Delivery)] = [
         (.connectionFails, .connectionFailed, .neverArrived), (.untrusted, .tls, .neverArrived),
         (.breaks(after: 10), .connectionLost, .neverArrived), (.responseLost, .connectionLost, .responseLost),
-        (.neverAnswers, .timedOut, .responseLost), (.status(422), .refused, .refused),
+        (.neverResponds, .timedOut, .responseLost), (.status(422), .refused, .refused),
         (.status(502), .refused, .responseLost),
     ]
 
     @Test(arguments: failing)
-    func `an answer fails the upload as a real server does`(
-        answer: TestAnswer, code: UploadError.Code, delivery: UploadError.Delivery
+    func `a response fails the upload as a real server does`(
+        response: TestResponse, code: UploadError.Code, delivery: UploadError.Delivery
     ) async throws {
-        let server = TestServer(answer)
+        let server = TestServer(response)
         let error = try await #require(throws: UploadError.self) { try await PetAPI(server).add("초코", photos: []) }
         #expect(error.code == code && error.delivery == delivery)
         #expect(server.uploads.count == 1)
@@ -71,7 +71,7 @@ import Testing
         #expect(server.uploads.count == 1)
     }
 
-    @Test func `an answer may depend on what was sent`() async throws {
+    @Test func `a response may depend on what was sent`() async throws {
         let server = TestServer { upload in
             upload.parts(named: "petImage").isEmpty ? .problem(422, code: "missing-file") : .created(["id": "8"])
         }
@@ -99,7 +99,7 @@ import Testing
         }
         #expect(
             messages.first == """
-                The app sent 2 requests, and the test has 1 answer. Without an answer is POST \
+                The app sent 2 requests, and the test has 1 response. Without a response is POST \
                 https://api.example.com/pets, with "name" (text, "초코"). Add one, or find out why the app sends it.
                 """)
         #expect(messages.count == 2)
@@ -114,14 +114,14 @@ import Testing
                 """)
     }
 
-    @Test func `answers that are left fail the test`() async throws {
+    @Test func `responses that are left fail the test`() async throws {
         let messages = await failures {
             let server = TestServer(.created(["id": "7"]), .status(503), .responseLost)
             try await PetAPI(server).add("초코", photos: [])
         }
         #expect(
             messages == [
-                "The test ended with 2 answers left: 503, responseLost. The app sent 1 request."
+                "The test ended with 2 responses left: 503, responseLost. The app sent 1 request."
             ])
     }
 
@@ -133,7 +133,7 @@ import Testing
             ])
     }
 
-    @Test func `two uploads are not one, and a value that cannot be encoded is no answer`() async throws {
+    @Test func `two uploads are not one, and a value that cannot be encoded is no response`() async throws {
         let server = TestServer(.created(["id": "1"]), .created(["id": "2"]), .created(Double.nan))
         let api = PetAPI(server)
         let error = #expect(throws: (any Error).self) { try server.upload() }
@@ -149,6 +149,6 @@ import Testing
                 - POST https://api.example.com/pets, with "name" (text, "보리")
                 """)
         let messages = await failures { try await api.add("초코", photos: []) }
-        #expect(messages.first?.hasPrefix("The value of TestAnswer.created cannot be encoded: ") == true)
+        #expect(messages.first?.hasPrefix("The value of TestResponse.created cannot be encoded: ") == true)
     }
 }

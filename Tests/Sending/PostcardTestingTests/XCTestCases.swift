@@ -54,7 +54,7 @@ final class XCTestCases: XCTestCase {
         let expected = [
             prefix + #"The field "name" is "초코", not "보리". Write: form.append("보리", named: "name")"#
                 + " (line \(line))",
-            prefix + "The test ended with 1 answer left: 503. The app sent 1 request. (line \(serverLine))",
+            prefix + "The test ended with 1 response left: 503. The app sent 1 request. (line \(serverLine))",
         ]
         XCTAssertEqual(found, expected)
     }

@@ -27,8 +27,8 @@ package struct ItemDirectory {
     /// The numbers of the items that contain an item, by the number of the contained item.
     private(set) var sources: [Int64: [Int64]] = [:]
 
-    /// The fault in the directory and its index; `nil` if the whole directory was read.
-    private(set) var fault: BlockFault?
+    /// The error in the directory and its index; `nil` if the whole directory was read.
+    private(set) var readError: BlockError?
 
     /// Reads the content of a `meta` box.
     package init(meta: [UInt8]) {
@@ -44,7 +44,7 @@ package struct ItemDirectory {
                 }
             }
         } catch {
-            fault = error
+            readError = error
         }
     }
 
@@ -58,14 +58,14 @@ package struct ItemDirectory {
 
     private static func boxes(
         in reader: NumberReader, areWhole: Bool = true
-    ) throws(BlockFault) -> [(type: String, content: NumberReader)] {
+    ) throws(BlockError) -> [(type: String, content: NumberReader)] {
         var reader = reader
         var boxes: [(type: String, content: NumberReader)] = []
         while areWhole ? !reader.isAtEnd : reader.rest >= 8 {
             let size = try reader.number(4)
             let type = String(decoding: try reader.bytes(4), as: UTF8.self)
             guard size >= 8 || size == 0 else {
-                throw BlockFault(at: reader.position - 8, "a box of the directory has \(size) bytes")
+                throw BlockError(at: reader.position - 8, "a box of the directory has \(size) bytes")
             }
             let count = size == 0 ? Int64(reader.rest) : size - 8
             boxes.append((type, NumberReader(try reader.bytes(areWhole ? count : min(count, Int64(reader.rest))))))
@@ -73,7 +73,7 @@ package struct ItemDirectory {
         return boxes
     }
 
-    private mutating func readItems(_ content: NumberReader) throws(BlockFault) {
+    private mutating func readItems(_ content: NumberReader) throws(BlockError) {
         var reader = content
         let version = try reader.number(1)
         try reader.skip(3 + (version == 0 ? 2 : 4))
@@ -102,18 +102,18 @@ package struct ItemDirectory {
         }
     }
 
-    private mutating func readLocations(_ content: NumberReader) throws(BlockFault) {
+    private mutating func readLocations(_ content: NumberReader) throws(BlockError) {
         var reader = content
         let version = try reader.number(1)
         guard version <= 2 else {
-            throw BlockFault(at: content.position, "the places of the items have version \(version)")
+            throw BlockError(at: content.position, "the places of the items have version \(version)")
         }
         try reader.skip(3)
         let sizes = try reader.number(2)
         let (offsetSize, lengthSize) = (sizes >> 12, sizes >> 8 & 0xF)
         let (baseSize, indexSize) = (sizes >> 4 & 0xF, version == 0 ? 0 : sizes & 0xF)
         for size in [offsetSize, lengthSize, baseSize, indexSize] where ![0, 4, 8].contains(size) {
-            throw BlockFault(at: reader.position - 2, "the places of the items have numbers of \(size) bytes")
+            throw BlockError(at: reader.position - 2, "the places of the items have numbers of \(size) bytes")
         }
         let count = try reader.number(version < 2 ? 2 : 4)
         for _ in 0..<count {
@@ -125,19 +125,19 @@ package struct ItemDirectory {
             for _ in 0..<(try reader.number(2)) {
                 let index = try reader.number(indexSize)
                 let (offset, isTooFar) = try reader.number(offsetSize).addingReportingOverflow(base)
-                guard !isTooFar else { throw BlockFault(at: reader.position, "an item is too far away") }
+                guard !isTooFar else { throw BlockError(at: reader.position, "an item is too far away") }
                 extents.append((index, offset, try reader.number(lengthSize)))
                 // Extents without bytes would be read endlessly.
                 if indexSize + offsetSize + lengthSize == 0 { break }
             }
             guard let origin = Location.Origin(rawValue: method) else {
-                throw BlockFault(at: reader.position, "an item is constructed by method \(method)")
+                throw BlockError(at: reader.position, "an item is constructed by method \(method)")
             }
             locations[number] = Location(origin: origin, isInFile: isInFile, extents: extents)
         }
     }
 
-    private mutating func readReferences(_ content: NumberReader) throws(BlockFault) {
+    private mutating func readReferences(_ content: NumberReader) throws(BlockError) {
         var reader = content
         let version = try reader.number(1)
         try reader.skip(3)
@@ -165,24 +165,24 @@ private struct NumberReader {
     var isAtEnd: Bool { bytes.isEmpty }
 
     /// Reads a number of up to eight bytes, which is never negative.
-    mutating func number(_ count: Int64) throws(BlockFault) -> Int64 {
+    mutating func number(_ count: Int64) throws(BlockError) -> Int64 {
         let found = try bytes(count)
         guard count < 8 || count == 8 && found.first.map({ $0 < 0x80 }) == true else {
-            throw BlockFault(at: position, "the directory of the items has a number that is too large")
+            throw BlockError(at: position, "the directory of the items has a number that is too large")
         }
         return found.bigEndian
     }
 
-    mutating func bytes(_ count: Int64) throws(BlockFault) -> ArraySlice<UInt8> {
+    mutating func bytes(_ count: Int64) throws(BlockError) -> ArraySlice<UInt8> {
         guard count >= 0, count <= Int64(bytes.count) else {
-            throw BlockFault(at: position, "the directory of the items ends too early")
+            throw BlockError(at: position, "the directory of the items ends too early")
         }
         let found = bytes.prefix(Int(clamping: count))
         bytes = bytes.dropFirst(Int(clamping: count))
         return found
     }
 
-    mutating func skip(_ count: Int64) throws(BlockFault) {
+    mutating func skip(_ count: Int64) throws(BlockError) {
         _ = try bytes(count)
     }
 

@@ -257,12 +257,12 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-/// A fault that makes a file unreadable.
-package struct PictureFault: Error {
-    /// The offset of the fault, in bytes from the start of the file.
+/// An error that makes a file unreadable.
+package struct ScanError: Error {
+    /// The offset of the error, in bytes from the start of the file.
     package let offset: Int64
 
-    /// The fault, as the end of a sentence.
+    /// The error, as the end of a sentence.
     let finding: String
 
     /// The error of reading the file; `nil` if reading succeeded.
@@ -274,13 +274,13 @@ package struct PictureFault: Error {
         self.underlyingError = underlyingError
     }
 
-    /// The fault and its offset, as the end of a sentence.
+    /// The error and its offset, as the end of a sentence.
     package var reason: String { "\(finding), at byte \(offset)" }
 }
 
-/// A fault in a piece of metadata in memory.
-struct BlockFault: Error {
-    /// The index of the fault in the piece.
+/// An error in a piece of metadata in memory.
+struct BlockError: Error {
+    /// The index of the error in the piece.
     let index: Int
     let reason: String
 

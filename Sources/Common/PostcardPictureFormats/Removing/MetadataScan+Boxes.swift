@@ -31,7 +31,7 @@ extension MetadataScan {
 
     /// Finds the bytes to overwrite in a file of boxes, or in the video in a picture. `depth` counts the pictures and
     /// videos that contain it.
-    mutating func scanBoxFile(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
+    mutating func scanBoxFile(_ range: Range<Int64>, depth: Int) throws(ScanError) {
         var file = BoxFile(start: range.lowerBound)
         for box in try boxes(in: range) {
             switch box.type {
@@ -64,14 +64,14 @@ extension MetadataScan {
         }
         let isInPieces = file.data.count > 64 && !(file.itemDirectories.isEmpty && file.chunks.isEmpty)
         guard !isInPieces, !file.hasTracksToClear || !file.hasFragments else {
-            throw PictureFault(at: range.lowerBound, "a video in fragments has a track of metadata")
+            throw ScanError(at: range.lowerBound, "a video in fragments has a track of metadata")
         }
         for directory in file.itemDirectories {
             try scanItems(directory, in: range, data: file.data, depth: depth)
         }
         for chunk in file.chunks {
             guard file.data.contains(where: { $0.contains(chunk.range) }) else {
-                throw PictureFault(at: chunk.range.lowerBound, "a track of metadata is declared outside the data")
+                throw ScanError(at: chunk.range.lowerBound, "a track of metadata is declared outside the data")
             }
             clear(chunk.range, chunk.removed)
         }
@@ -97,7 +97,7 @@ extension MetadataScan {
     // MARK: - Boxes
 
     /// The boxes in a range. Throws if a box exceeds the range.
-    mutating func boxes(in range: Range<Int64>) throws(PictureFault) -> [Box] {
+    mutating func boxes(in range: Range<Int64>) throws(ScanError) -> [Box] {
         var boxes: [Box] = []
         var offset = range.lowerBound
         while offset < range.upperBound {
@@ -117,7 +117,7 @@ extension MetadataScan {
 
     /// The end offset of the first file in a range. A second file begins with its own type box, and the offsets in it
     /// count from there. In a film, a type box may also begin a fragment.
-    mutating func endOfBoxes(in range: Range<Int64>, isBehindPicture: Bool) throws(PictureFault) -> Int64 {
+    mutating func endOfBoxes(in range: Range<Int64>, isBehindPicture: Bool) throws(ScanError) -> Int64 {
         var offset = range.lowerBound
         var isMovie = false
         while offset < range.upperBound {
@@ -147,7 +147,7 @@ extension MetadataScan {
     }
 
     /// The boxes inside a `meta` box: after a version and flags in ISO files, and at its start in QuickTime.
-    mutating func boxes(inMeta box: Box) throws(PictureFault) -> [Box] {
+    mutating func boxes(inMeta box: Box) throws(ScanError) -> [Box] {
         let count = box.content.upperBound - box.content.lowerBound
         let start = try bytes(at: box.content.lowerBound, upTo: Int(clamping: min(8, count)))
         let skipped: Int64 = count < 4 || start.dropFirst(4).starts(with: "hdlr".utf8) ? 0 : 4
@@ -156,8 +156,8 @@ extension MetadataScan {
 
     // MARK: - Movies
 
-    private mutating func scanMovie(_ box: Box, _ file: inout BoxFile, depth: Int) throws(PictureFault) {
-        guard depth < Limit.boxDepth else { throw PictureFault(at: box.start, "boxes are nested too deeply") }
+    private mutating func scanMovie(_ box: Box, _ file: inout BoxFile, depth: Int) throws(ScanError) {
+        guard depth < Limit.boxDepth else { throw ScanError(at: box.start, "boxes are nested too deeply") }
         let children = try boxes(in: box.content)
         for child in children {
             switch child.type {
@@ -178,7 +178,7 @@ extension MetadataScan {
             case "free", "skip":
                 clear(child.content, .unused)
             case "cmov":
-                throw PictureFault(at: child.start, "the description of the video is compressed")
+                throw ScanError(at: child.start, "the description of the video is compressed")
             case _ where Self.boxesOfMovie[box.type].map { !$0.contains(child.type) } ?? false:
                 wipe(child, .unknown)
             default:
@@ -188,13 +188,13 @@ extension MetadataScan {
     }
 
     /// Clears the creation and modification times of a movie. They follow the box's version and flags.
-    private mutating func clearTimes(_ box: Box) throws(PictureFault) {
+    private mutating func clearTimes(_ box: Box) throws(ScanError) {
         let size: Int64 = try bytes(at: box.content.lowerBound, count: 1)[0] == 1 ? 16 : 8
         guard box.content.upperBound - box.content.lowerBound >= 4 + size else { return }
         clear((box.content.lowerBound + 4)..<(box.content.lowerBound + 4 + size), .other)
     }
 
-    private mutating func scanUserData(_ box: Box, _ file: inout BoxFile, depth: Int) throws(PictureFault) {
+    private mutating func scanUserData(_ box: Box, _ file: inout BoxFile, depth: Int) throws(ScanError) {
         guard removal == .location else { return wipe(box, .other) }
         for child in try boxes(in: box.content) {
             switch child.type {
@@ -227,15 +227,15 @@ extension MetadataScan {
         "tvsn", "tven", "clfn", "clsf", "vndr",
     ]
 
-    private mutating func scanMeta(_ box: Box, _ file: inout BoxFile, depth: Int) throws(PictureFault) {
-        guard depth < Limit.boxDepth else { throw PictureFault(at: box.start, "boxes are nested too deeply") }
+    private mutating func scanMeta(_ box: Box, _ file: inout BoxFile, depth: Int) throws(ScanError) {
+        guard depth < Limit.boxDepth else { throw ScanError(at: box.start, "boxes are nested too deeply") }
         let children = try boxes(inMeta: box)
         guard !children.contains(where: { $0.type == "iloc" || $0.type == "iinf" }) else {
             file.itemDirectories.append(box)
             return
         }
         guard removal == .location else { return wipe(box, .other) }
-        let keys = try children.first { $0.type == "keys" }.map { keys throws(PictureFault) in
+        let keys = try children.first { $0.type == "keys" }.map { keys throws(ScanError) in
             try sensitiveKeys(keys)
         }
         for child in children {
@@ -251,7 +251,7 @@ extension MetadataScan {
     }
 
     /// Removes an item if its type, or the key with its number, is sensitive.
-    private mutating func scanItem(_ item: Box, sensitiveKeys: [Int64: RemovedContent]?) throws(PictureFault) {
+    private mutating func scanItem(_ item: Box, sensitiveKeys: [Int64: RemovedContent]?) throws(ScanError) {
         guard let sensitiveKeys else {
             if item.type != "free", !Self.harmlessUserData.contains(item.type) {
                 wipe(item, Self.kind(ofUserData: item.type))
@@ -263,7 +263,7 @@ extension MetadataScan {
     }
 
     /// The numbers of the keys to remove, with the content that each key reveals.
-    private mutating func sensitiveKeys(_ box: Box) throws(PictureFault) -> [Int64: RemovedContent] {
+    private mutating func sensitiveKeys(_ box: Box) throws(ScanError) -> [Int64: RemovedContent] {
         guard box.content.upperBound - box.content.lowerBound >= 8 else { return [:] }
         var numbers: [Int64: RemovedContent] = [:]
         var number: Int64 = 1
@@ -284,7 +284,7 @@ extension MetadataScan {
         0xFF, 0xCC, 0x82, 0x63, 0xF8, 0x55, 0x4A, 0x93, 0x88, 0x14, 0x58, 0x7A, 0x02, 0x52, 0x1F, 0xDD,
     ]
 
-    mutating func scanUUID(_ box: Box) throws(PictureFault) {
+    mutating func scanUUID(_ box: Box) throws(ScanError) {
         let count = box.content.upperBound - box.content.lowerBound
         let identifier = try bytes(at: box.content.lowerBound, upTo: Int(clamping: min(16, count)))
         if removal == .location, identifier == Self.xmpUUID || identifier == Self.sphericalUUID {

@@ -6,7 +6,7 @@ extension MetadataScan {
         "sPLT", "acTL", "fcTL", "fdAT", "iDOT", "gdAT",
     ]
 
-    mutating func scanPNG() throws(PictureFault) {
+    mutating func scanPNG() throws(ScanError) {
         var offset: Int64 = 8
         var (last, leap): ([UInt8], Int64) = ([], 1)
         while true {
@@ -34,14 +34,14 @@ extension MetadataScan {
         if offset < length { clear(offset..<length, .trailer) }
     }
 
-    private mutating func scanPNGChunk(_ type: String, _ content: Range<Int64>) throws(PictureFault) {
+    private mutating func scanPNGChunk(_ type: String, _ content: Range<Int64>) throws(ScanError) {
         let isNeeded = type.utf8.first.map { $0 & 0x20 == 0 } ?? false
         switch type {
         case _ where isNeeded || Self.pngChunks.contains(type):
             break
         case "eXIf":
             let inheritance = inheritance
-            try rewritePNGChunk(type, content) { block, removed throws(BlockFault) in
+            try rewritePNGChunk(type, content) { block, removed throws(BlockError) in
                 let start = PictureContainer.png.exifPrefix(of: block[...]) ?? 0
                 let exif = try EXIFBlock.rewritten(Array(block[start...]), inheritance, &removed)
                 return block[..<start] + exif
@@ -59,7 +59,7 @@ extension MetadataScan {
     }
 
     /// The kind of sensitive content in a text chunk, according to its keyword of up to 79 bytes.
-    private mutating func kind(ofTextIn content: Range<Int64>) throws(PictureFault) -> RemovedContent? {
+    private mutating func kind(ofTextIn content: Range<Int64>) throws(ScanError) -> RemovedContent? {
         let start = try bytes(
             at: content.lowerBound, upTo: Int(clamping: min(80, content.upperBound - content.lowerBound)))
         guard let end = start.firstIndex(of: 0) else { return .unknown }
@@ -67,7 +67,7 @@ extension MetadataScan {
     }
 
     /// Reads a text chunk in UTF-8: keyword, two bytes on compression, language, translated keyword, text.
-    private mutating func scanInternationalText(_ content: Range<Int64>) throws(PictureFault) {
+    private mutating func scanInternationalText(_ content: Range<Int64>) throws(ScanError) {
         let keyword = Array("XML:com.adobe.xmp\0".utf8)
         let count = content.upperBound - content.lowerBound
         let start = try bytes(at: content.lowerBound, upTo: Int(clamping: min(1024, count)))
@@ -83,12 +83,12 @@ extension MetadataScan {
         guard start.count > keyword.count, start[keyword.count] == 0, let language = texts.firstIndex(of: 0),
             let translated = start[(language + 1)...].firstIndex(of: 0)
         else { return wipePNGChunk(content, .unknown) }
-        try rewritePNGChunk("iTXt", content) { block, removed throws(BlockFault) in
-            do throws(BlockFault) {
+        try rewritePNGChunk("iTXt", content) { block, removed throws(BlockError) in
+            do throws(BlockError) {
                 let packet = Array(block[(translated + 1)...])
                 return block[...translated] + (try XMPPacket.withoutLocation(packet, &removed))
             } catch {
-                throw BlockFault(at: translated + 1 + error.index, error.reason)
+                throw BlockError(at: translated + 1 + error.index, error.reason)
             }
         }
     }
@@ -96,9 +96,9 @@ extension MetadataScan {
     /// Rewrites the content of a chunk, and its checksum if the content changes.
     private mutating func rewritePNGChunk(
         _ type: String, _ content: Range<Int64>, by rewriting: BlockRewriting
-    ) throws(PictureFault) {
+    ) throws(ScanError) {
         var checksum: CRC32?
-        try rewrite([content]) { block, removed throws(BlockFault) in
+        try rewrite([content]) { block, removed throws(BlockError) in
             let rewritten = try rewriting(block, &removed)
             if rewritten != block {
                 var read = CRC32()
@@ -135,10 +135,10 @@ extension MetadataScan {
     ]
 
     /// Finds the bytes to overwrite in a WebP that begins with these bytes.
-    mutating func scanWebP(_ start: [UInt8]) throws(PictureFault) {
+    mutating func scanWebP(_ start: [UInt8]) throws(ScanError) {
         let end = PictureContainer.webP.statedEnd(start[...]) ?? 0
         guard end <= length, end >= 12 else {
-            throw PictureFault(at: 4, "the WebP is said to end at byte \(end), and the file has \(length) bytes")
+            throw ScanError(at: 4, "the WebP is said to end at byte \(end), and the file has \(length) bytes")
         }
         var offset: Int64 = 12
         while offset < end {
@@ -150,7 +150,7 @@ extension MetadataScan {
         if end < length { clear(end..<length, .trailer) }
     }
 
-    private mutating func scanWebPChunk(_ type: String, _ content: Range<Int64>) throws(PictureFault) {
+    private mutating func scanWebPChunk(_ type: String, _ content: Range<Int64>) throws(ScanError) {
         switch type {
         case _ where Self.webPChunks.contains(type):
             break
@@ -167,9 +167,9 @@ extension MetadataScan {
     }
 
     /// Rewrites XMP that is a separate piece.
-    mutating func rewriteXMP(_ extents: [Range<Int64>]) throws(PictureFault) {
+    mutating func rewriteXMP(_ extents: [Range<Int64>]) throws(ScanError) {
         let removal = removal
-        try rewrite(extents) { block, removed throws(BlockFault) in
+        try rewrite(extents) { block, removed throws(BlockError) in
             removal == .everything
                 ? XMPPacket.empty(count: block.count) : try XMPPacket.withoutLocation(block, &removed)
         }
@@ -180,7 +180,7 @@ extension MetadataScan {
 
 extension MetadataScan {
     /// Reads the blocks of a GIF (GIF89a Specification). Their data is in sub-blocks of up to 255 bytes.
-    mutating func scanGIF() throws(PictureFault) {
+    mutating func scanGIF() throws(ScanError) {
         var offset = PictureContainer.gif.firstOffset(try bytes(at: 0, count: 13)[...])
         while true {
             try countUnit(at: offset)
@@ -195,7 +195,7 @@ extension MetadataScan {
         }
     }
 
-    private mutating func scanGIFExtension(_ header: [UInt8], at offset: Int64) throws(PictureFault) -> Int64 {
+    private mutating func scanGIFExtension(_ header: [UInt8], at offset: Int64) throws(ScanError) -> Int64 {
         let application = header.dropFirst(3).prefix(11)
         let isApplication = header[1] == 0xFF && header[2] == 11
         let data = isApplication ? offset + 14 : offset + 2
@@ -206,11 +206,11 @@ extension MetadataScan {
             // for a length.
             let trailer: [UInt8] = [1] + (0...255).map { 255 - $0 } + [0]
             guard try bytes(at: end - 258, count: 258) == trailer else {
-                throw PictureFault(at: offset, "the XMP of the GIF does not end as it has to")
+                throw ScanError(at: offset, "the XMP of the GIF does not end as it has to")
             }
             let packet = [data..<(end - 258)]
             guard try !block(packet).contains(0) else {
-                throw PictureFault(at: offset, "the XMP of the GIF has a zero in it")
+                throw ScanError(at: offset, "the XMP of the GIF has a zero in it")
             }
             try rewriteXMP(packet)
         } else if header[1] == 0xFF, !(isApplication && isOne(of: "NETSCAPE2.0", "ANIMEXTS1.0", "ICCRGBG1012")) {
@@ -222,13 +222,13 @@ extension MetadataScan {
     }
 
     /// The end offset of data in sub-blocks. Each begins with its length; the last has the length zero.
-    private mutating func end(ofPiecesAt start: Int64) throws(PictureFault) -> Int64 {
+    private mutating func end(ofPiecesAt start: Int64) throws(ScanError) -> Int64 {
         var offset = start
         var size = 256
         while true {
             let chunk = try pixelBytes(at: offset, upTo: size)
             size = min(2 * size, 64 << 10)
-            guard !chunk.isEmpty else { throw PictureFault(at: offset, "the GIF ends inside a block") }
+            guard !chunk.isEmpty else { throw ScanError(at: offset, "the GIF ends inside a block") }
             var index = 0
             while index < chunk.count {
                 if chunk[index] == 0 { return offset + Int64(index) + 1 }
@@ -240,7 +240,7 @@ extension MetadataScan {
 
     private mutating func clearPieces(
         at start: Int64, to end: Int64, _ kind: RemovedContent
-    ) throws(PictureFault) {
+    ) throws(ScanError) {
         var offset = start
         while offset < end - 1 {
             try countUnit(at: offset)

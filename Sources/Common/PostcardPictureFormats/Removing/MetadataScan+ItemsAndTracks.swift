@@ -5,7 +5,7 @@ extension MetadataScan {
     /// counts the pictures and videos that contain the picture.
     mutating func scanItems(
         _ box: Box, in file: Range<Int64>, data: [Range<Int64>], depth: Int
-    ) throws(PictureFault) {
+    ) throws(ScanError) {
         for child in try boxes(inMeta: box) {
             switch child.type {
             case "free", "skip": clear(child.content, .unused)
@@ -15,8 +15,8 @@ extension MetadataScan {
             }
         }
         let directory = ItemDirectory(meta: try block([box.content]))
-        if let fault = directory.fault {
-            throw PictureFault(at: box.content.lowerBound + Int64(fault.index), fault.reason)
+        if let error = directory.readError {
+            throw ScanError(at: box.content.lowerBound + Int64(error.index), error.reason)
         }
         for item in directory.items where item.kind != .other {
             let extents = try extents(of: item.number, directory, box, file, data)
@@ -25,26 +25,26 @@ extension MetadataScan {
             case .xmp: try rewriteXMP(extents)
             case .jpeg:
                 guard extents.count == 1 else {
-                    throw PictureFault(at: box.start, "a JPEG in the file is in more than one piece")
+                    throw ScanError(at: box.start, "a JPEG in the file is in more than one piece")
                 }
                 try scanJPEG(extents[0], depth: depth + 1)
-            case .encodedXMP: throw PictureFault(at: box.start, "the picture has XMP that is compressed")
+            case .encodedXMP: throw ScanError(at: box.start, "the picture has XMP that is compressed")
             case .other: break
             }
         }
     }
 
     /// Rewrites an item with EXIF. Its first four bytes count the bytes before the EXIF (ISO/IEC 23008-12 Annex A).
-    private mutating func rewriteItem(EXIF extents: [Range<Int64>], _ box: Box) throws(PictureFault) {
+    private mutating func rewriteItem(EXIF extents: [Range<Int64>], _ box: Box) throws(ScanError) {
         let inheritance = inheritance
-        try rewrite(extents) { block, removed throws(BlockFault) in
+        try rewrite(extents) { block, removed throws(BlockError) in
             guard let start = PictureContainer.boxes.exifPrefix(of: block[...]), start <= block.count else {
-                throw BlockFault(at: 0, "the EXIF is declared to begin after its end")
+                throw BlockError(at: 0, "the EXIF is declared to begin after its end")
             }
-            do throws(BlockFault) {
+            do throws(BlockError) {
                 return block[..<start] + (try EXIFBlock.rewritten(Array(block[start...]), inheritance, &removed))
             } catch {
-                throw BlockFault(at: start + error.index, error.reason)
+                throw BlockError(at: start + error.index, error.reason)
             }
         }
     }
@@ -53,10 +53,10 @@ extension MetadataScan {
     private mutating func extents(
         of item: Int64, _ directory: ItemDirectory, _ box: Box, _ file: Range<Int64>, _ data: [Range<Int64>],
         depth: Int = 0
-    ) throws(PictureFault) -> [Range<Int64>] {
+    ) throws(ScanError) -> [Range<Int64>] {
         try countUnit(at: box.start)
-        let fault = PictureFault(at: box.start, "item \(item) of the picture cannot be located")
-        guard let location = directory.locations[item], location.isInFile, depth < 4 else { throw fault }
+        let error = ScanError(at: box.start, "item \(item) of the picture cannot be located")
+        guard let location = directory.locations[item], location.isInFile, depth < 4 else { throw error }
         var extents: [Range<Int64>] = []
         for extent in location.extents {
             try countUnit(at: box.start)
@@ -66,30 +66,30 @@ extension MetadataScan {
                 let home = data.first { $0.lowerBound <= begin.partialValue && begin.partialValue < $0.upperBound }
                 guard !begin.overflow, let home,
                     extent.length <= home.upperBound - begin.partialValue
-                else { throw fault }
+                else { throw error }
                 let length = extent.length == 0 ? home.upperBound - begin.partialValue : extent.length
                 extents.append(begin.partialValue..<(begin.partialValue + length))
             case .itemData:
-                guard let itemData = directory.itemData else { throw fault }
+                guard let itemData = directory.itemData else { throw error }
                 let base = box.content.lowerBound + itemData.lowerBound
                 let whole: [Range<Int64>] = [base..<(base + itemData.upperBound - itemData.lowerBound)]
-                extents += try Self.slice(whole, extent.offset, extent.length, fault)
+                extents += try Self.slice(whole, extent.offset, extent.length, error)
             case .item:
                 // An extent without an index uses the first source.
                 let index = Int(clamping: max(extent.index, 1) - 1)
-                guard let sources = directory.sources[item], index < sources.count else { throw fault }
+                guard let sources = directory.sources[item], index < sources.count else { throw error }
                 let source = try self.extents(of: sources[index], directory, box, file, data, depth: depth + 1)
-                extents += try Self.slice(source, extent.offset, extent.length, fault)
+                extents += try Self.slice(source, extent.offset, extent.length, error)
             }
-            guard extents.count <= 4096 else { throw fault }
+            guard extents.count <= 4096 else { throw error }
         }
         return extents
     }
 
     /// A section of the bytes in several ranges. A length of 0 stands for all bytes after the offset.
     private static func slice(
-        _ extents: [Range<Int64>], _ offset: Int64, _ length: Int64, _ fault: PictureFault
-    ) throws(PictureFault) -> [Range<Int64>] {
+        _ extents: [Range<Int64>], _ offset: Int64, _ length: Int64, _ error: ScanError
+    ) throws(ScanError) -> [Range<Int64>] {
         var (skipped, wanted) = (offset, length == 0 ? Int64.max : length)
         var slice: [Range<Int64>] = []
         for extent in extents where wanted > 0 {
@@ -102,7 +102,7 @@ extension MetadataScan {
             slice.append((extent.lowerBound + skipped)..<(extent.lowerBound + skipped + taken))
             (skipped, wanted) = (0, wanted - taken)
         }
-        guard length == 0 || wanted == 0 else { throw fault }
+        guard length == 0 || wanted == 0 else { throw error }
         return slice
     }
 }
@@ -110,7 +110,7 @@ extension MetadataScan {
 /// The tracks of videos (ISO/IEC 14496-12 §8.3).
 extension MetadataScan {
     /// Finds the data of a track to remove, such as a camera's position at every second.
-    mutating func scanTrack(_ track: Box, _ file: inout BoxFile) throws(PictureFault) {
+    mutating func scanTrack(_ track: Box, _ file: inout BoxFile) throws(ScanError) {
         guard let media = try boxes(in: track.content).first(where: { $0.type == "mdia" }) else { return }
         let inMedia = try boxes(in: media.content)
         guard let handler = inMedia.first(where: { $0.type == "hdlr" }),
@@ -145,7 +145,7 @@ extension MetadataScan {
 
     /// The kind of sensitive content in a metadata track; `nil` if the track may stay. Apple's tracks name their
     /// content. Other tracks contain positions or a camera maker's data.
-    private mutating func kind(ofMetadata entries: Box) throws(PictureFault) -> RemovedContent? {
+    private mutating func kind(ofMetadata entries: Box) throws(ScanError) -> RemovedContent? {
         guard entries.content.upperBound - entries.content.lowerBound > 8 else { return .unknown }
         for entry in try boxes(in: (entries.content.lowerBound + 8)..<entries.content.upperBound) {
             guard entry.type == "mebx" else { return .unknown }
@@ -155,7 +155,7 @@ extension MetadataScan {
         return nil
     }
 
-    private mutating func place(in chunk: Range<Int64>) throws(PictureFault) -> RemovedContent? {
+    private mutating func place(in chunk: Range<Int64>) throws(ScanError) -> RemovedContent? {
         let count = Int(clamping: min(4096, chunk.upperBound - chunk.lowerBound))
         let kind = SensitiveName.kind(of: try bytes(at: chunk.lowerBound, upTo: count)[...])
         return [.position, .places].first { kind?.contains($0) ?? false }
@@ -165,10 +165,10 @@ extension MetadataScan {
     /// which is not 0 if the video is in a picture.
     private mutating func chunks(
         of tables: [Box], from start: Int64, at place: Int64
-    ) throws(PictureFault) -> [Range<Int64>] {
-        let fault = PictureFault(at: place, "a track of metadata cannot be located")
+    ) throws(ScanError) -> [Range<Int64>] {
+        let error = ScanError(at: place, "a track of metadata cannot be located")
         func box(_ types: String...) -> Box? { tables.first { types.contains($0.type) } }
-        guard let sizes = box("stsz"), let runs = box("stsc"), let offsets = box("stco", "co64") else { throw fault }
+        guard let sizes = box("stsz"), let runs = box("stsc"), let offsets = box("stco", "co64") else { throw error }
         let (sizeTable, runTable) = (try block([sizes.content]), try block([runs.content]))
         let offsetTable = try block([offsets.content])
         func number(_ table: [UInt8], _ index: Int64, bytes count: Int = 4) -> Int64? {
@@ -178,7 +178,7 @@ extension MetadataScan {
         }
         guard let size = number(sizeTable, 4), let count = number(offsetTable, 4), count <= Limit.trackChunks,
             let runCount = number(runTable, 4)
-        else { throw fault }
+        else { throw error }
         var chunks: [Range<Int64>] = []
         var (run, sample): (Int64, Int64) = (0, 0)
         for index in 0..<count {
@@ -186,18 +186,18 @@ extension MetadataScan {
             let width = offsets.type == "co64" ? 8 : 4
             guard let samples = number(runTable, 12 + 12 * run),
                 let offset = number(offsetTable, 8 + Int64(width) * index, bytes: width)
-            else { throw fault }
+            else { throw error }
             var (length, isTooLong) = size.multipliedReportingOverflow(by: samples)
             if size == 0 {
-                guard samples <= Int64(sizeTable.count) else { throw fault }
+                guard samples <= Int64(sizeTable.count) else { throw error }
                 for index in sample..<(sample + samples) {
-                    guard let size = number(sizeTable, 12 + 4 * index) else { throw fault }
+                    guard let size = number(sizeTable, 12 + 4 * index) else { throw error }
                     length += size
                 }
             }
             sample += samples
             let rest = self.length - start
-            guard !isTooLong, length <= rest, offset <= rest - length else { throw fault }
+            guard !isTooLong, length <= rest, offset <= rest - length else { throw error }
             chunks.append((start + offset)..<(start + offset + length))
         }
         return chunks

@@ -18,19 +18,19 @@ extension MetadataScan {
     private static let picturesMark = Array("MPF\0".utf8)
 
     /// Finds the bytes to overwrite in a JPEG and in all bytes after it.
-    mutating func scanJPEG(_ range: Range<Int64>, depth: Int = 0) throws(PictureFault) {
+    mutating func scanJPEG(_ range: Range<Int64>, depth: Int = 0) throws(ScanError) {
         let end = try scanPicture(range, depth: depth)
         try scanTrailer(end..<range.upperBound, depth: depth)
     }
 
     /// Reads a picture to its end, in a range of all bytes that may belong to it. The pixels are read too, because only
     /// they show where the picture ends. Returns the offset after the picture and all pictures in its directory.
-    mutating func scanPicture(_ range: Range<Int64>, depth: Int) throws(PictureFault) -> Int64 {
+    mutating func scanPicture(_ range: Range<Int64>, depth: Int) throws(ScanError) -> Int64 {
         guard depth <= Limit.depth else {
-            throw PictureFault(at: range.lowerBound, "more than \(Limit.depth) pictures are in one another")
+            throw ScanError(at: range.lowerBound, "more than \(Limit.depth) pictures are in one another")
         }
         guard range.upperBound - range.lowerBound >= 2, try bytes(at: range.lowerBound, count: 2) == [0xFF, 0xD8] else {
-            throw PictureFault(at: range.lowerBound, "a JPEG picture was expected here")
+            throw ScanError(at: range.lowerBound, "a JPEG picture was expected here")
         }
         var segments = JPEGSegments()
         var offset = range.lowerBound + 2
@@ -41,7 +41,7 @@ extension MetadataScan {
         let others = try pictures(listedIn: directory, from: range.lowerBound).dropFirst()
         for picture in others.sorted(by: { $0.lowerBound < $1.lowerBound }) where !picture.isEmpty {
             guard picture.lowerBound >= offset, picture.upperBound <= range.upperBound else {
-                throw PictureFault(
+                throw ScanError(
                     at: range.lowerBound,
                     "another picture is declared at byte \(picture.lowerBound), where it does not fit")
             }
@@ -55,7 +55,7 @@ extension MetadataScan {
     /// Reads consecutive segments up to the picture's end.
     private mutating func scanSegments(
         _ segments: inout JPEGSegments, from offset: inout Int64, in range: Range<Int64>
-    ) throws(PictureFault) {
+    ) throws(ScanError) {
         var hasPixels = false
         while true {
             try countUnit(at: offset)
@@ -82,7 +82,7 @@ extension MetadataScan {
     }
 
     /// Skips the pixels up to the next marker, or to the end of the range.
-    private mutating func skipPixels(from offset: inout Int64, in range: Range<Int64>) throws(PictureFault) {
+    private mutating func skipPixels(from offset: inout Int64, in range: Range<Int64>) throws(ScanError) {
         var isBehindFF = false
         while offset < range.upperBound {
             let chunk = try pixelBytes(at: offset, upTo: Int(clamping: min(64 << 10, range.upperBound - offset)))
@@ -102,7 +102,7 @@ extension MetadataScan {
 
     private mutating func sort(
         _ marker: UInt8, _ content: Range<Int64>, _ start: [UInt8], into segments: inout JPEGSegments
-    ) throws(PictureFault) {
+    ) throws(ScanError) {
         func rest(behind mark: [UInt8]) -> Range<Int64> {
             (content.lowerBound + Int64(mark.count))..<content.upperBound
         }
@@ -127,7 +127,7 @@ extension MetadataScan {
             let head = try bytes(at: content.lowerBound, count: fixed)
             let range = (content.lowerBound + Int64(fixed))..<max(content.upperBound, content.lowerBound + Int64(fixed))
             guard range.upperBound == content.upperBound else {
-                throw PictureFault(at: content.lowerBound, "a segment of XMP is too short")
+                throw ScanError(at: content.lowerBound, "a segment of XMP is too short")
             }
             let identifier = Array(head[(fixed - 40)..<(fixed - 8)])
             segments.extendedXMP[identifier, default: []].append((head[(fixed - 4)...].bigEndian, range))
@@ -166,7 +166,7 @@ extension MetadataScan {
         clear(content, kind)
     }
 
-    private mutating func rewrite(_ segments: JPEGSegments) throws(PictureFault) {
+    private mutating func rewrite(_ segments: JPEGSegments) throws(ScanError) {
         for extents in segments.exif { try rewriteEXIF(extents) }
         if !segments.photoshop.isEmpty {
             try rewrite(segments.photoshop, by: PhotoshopResources.withoutLocation)
@@ -176,7 +176,7 @@ extension MetadataScan {
             let ordered = pieces.sorted { $0.offset < $1.offset }
             for piece in ordered {
                 guard piece.offset == next else {
-                    throw PictureFault(at: piece.range.lowerBound, "the pieces of the XMP do not fit together")
+                    throw ScanError(at: piece.range.lowerBound, "the pieces of the XMP do not fit together")
                 }
                 next += piece.range.upperBound - piece.range.lowerBound
             }
@@ -185,9 +185,9 @@ extension MetadataScan {
     }
 
     /// Rewrites EXIF that begins with its TIFF structure.
-    mutating func rewriteEXIF(_ extents: [Range<Int64>]) throws(PictureFault) {
+    mutating func rewriteEXIF(_ extents: [Range<Int64>]) throws(ScanError) {
         let inheritance = inheritance
-        try rewrite(extents) { block, removed throws(BlockFault) in
+        try rewrite(extents) { block, removed throws(BlockError) in
             try EXIFBlock.rewritten(block, inheritance, &removed)
         }
     }
@@ -195,20 +195,20 @@ extension MetadataScan {
     /// The ranges of the pictures in a directory. The first is the picture with the directory.
     private mutating func pictures(
         listedIn directory: Range<Int64>, from start: Int64
-    ) throws(PictureFault) -> [Range<Int64>] {
+    ) throws(ScanError) -> [Range<Int64>] {
         let bytes = try block([directory])
         guard let tiff = TIFFBlock(bytes), let first = tiff.number(at: 4, bytes: 4),
             let entry = tiff.entry(tag: 0xB002, in: first), let length = tiff.number(at: entry + 4, bytes: 4),
             let offset = tiff.number(at: entry + 8, bytes: 4), length % 16 == 0, length <= 16 * 64
         else {
-            throw PictureFault(at: directory.lowerBound, "the directory of the pictures in the file is not understood")
+            throw ScanError(at: directory.lowerBound, "the directory of the pictures in the file is not understood")
         }
         var pictures: [Range<Int64>] = []
         for index in 0..<(length / 16) {
             guard let size = tiff.number(at: offset + 16 * index + 4, bytes: 4),
                 let place = tiff.number(at: offset + 16 * index + 8, bytes: 4)
             else {
-                throw PictureFault(at: directory.lowerBound, "the directory of the pictures in the file is cut off")
+                throw ScanError(at: directory.lowerBound, "the directory of the pictures in the file is cut off")
             }
             let begin = place == 0 ? start : directory.lowerBound + place
             pictures.append(begin..<(begin + size))
@@ -220,7 +220,7 @@ extension MetadataScan {
 /// Photoshop's image resources, which contain IPTC records, XMP and other content (Adobe Photoshop File Formats
 /// Specification, "Image Resource Blocks").
 enum PhotoshopResources {
-    static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
+    static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockError) -> [UInt8] {
         var result = bytes
         var index = 0
         var digest: Range<Int>?
@@ -229,24 +229,24 @@ enum PhotoshopResources {
             // Zeros at the end are padding.
             if rest.allSatisfy({ $0 == 0 }) { break }
             guard rest.count >= 8, signatures.contains(where: { rest.starts(with: $0.utf8) }) else {
-                throw BlockFault(at: index, "a resource of Photoshop was expected here")
+                throw BlockError(at: index, "a resource of Photoshop was expected here")
             }
             let identifier = rest.dropFirst(4).prefix(2).bigEndian
             // A resource has a name with its length, and data, both padded to an even number of bytes.
             let size = index + 6 + (Int(bytes[index + 6]) + 2) / 2 * 2
-            guard size + 4 <= bytes.count else { throw BlockFault(at: index, "a resource of Photoshop is cut off") }
+            guard size + 4 <= bytes.count else { throw BlockError(at: index, "a resource of Photoshop is cut off") }
             let count = bytes[size..<(size + 4)].bigEndian
             guard count <= Int64(bytes.count - size - 4) else {
-                throw BlockFault(at: index, "a resource of Photoshop is said to have \(count) bytes, which do not fit")
+                throw BlockError(at: index, "a resource of Photoshop is said to have \(count) bytes, which do not fit")
             }
             let data = (size + 4)..<(size + 4 + Int(clamping: count))
-            do throws(BlockFault) {
+            do throws(BlockError) {
                 if let rewritten = try rewritten(identifier, Array(bytes[data]), &removed) {
                     result.replaceSubrange(data, with: rewritten)
                 }
                 if identifier == 0x0425 { digest = data }
             } catch {
-                throw BlockFault(at: data.lowerBound + error.index, error.reason)
+                throw BlockError(at: data.lowerBound + error.index, error.reason)
             }
             index = min(data.upperBound + data.count % 2, bytes.count)
         }
@@ -260,7 +260,7 @@ enum PhotoshopResources {
     /// The replacement for a resource's data, of the same length; `nil` to keep the data.
     private static func rewritten(
         _ identifier: Int64, _ data: [UInt8], _ removed: inout RemovedContent
-    ) throws(BlockFault) -> [UInt8]? {
+    ) throws(BlockError) -> [UInt8]? {
         switch identifier {
         case 0x0404: return try IPTCRecords.withoutLocation(data, &removed)
         case 0x0424: return try XMPPacket.withoutLocation(data, &removed)
@@ -275,7 +275,7 @@ enum PhotoshopResources {
 
 /// The IPTC records of a picture (IPTC-NAA Information Interchange Model 4.2).
 enum IPTCRecords {
-    static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
+    static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockError) -> [UInt8] {
         // Some programs write the records into a TIFF as little-endian numbers of four bytes.
         guard bytes.count >= 4, bytes.count % 4 == 0, bytes[0] != 0x1C, bytes[3] == 0x1C else {
             return try rewritten(bytes, &removed)
@@ -286,14 +286,14 @@ enum IPTCRecords {
     private static func swapped(_ bytes: [UInt8]) -> [UInt8] { bytes.indices.map { bytes[$0 ^ 3] } }
 
     /// Moves the kept records to the front and fills the rest with zeros, like other programs.
-    private static func rewritten(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
+    private static func rewritten(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockError) -> [UInt8] {
         var kept: [UInt8] = []
         var index = 0
         while index < bytes.count {
             let rest = bytes[index...]
             if rest.allSatisfy({ $0 == 0 }) { break }
             guard rest.count >= 5, bytes[index] == 0x1C else {
-                throw BlockFault(at: index, "an IPTC record was expected here")
+                throw BlockError(at: index, "an IPTC record was expected here")
             }
             let (record, dataset) = (bytes[index + 1], bytes[index + 2])
             var header = 5
@@ -302,13 +302,13 @@ enum IPTCRecords {
                 // In a longer record, these two bytes give the number of bytes of its length.
                 let size = Int(clamping: count & 0x7FFF)
                 guard size <= 4, rest.count >= 5 + size else {
-                    throw BlockFault(at: index, "an IPTC record has a length that cannot be read")
+                    throw BlockError(at: index, "an IPTC record has a length that cannot be read")
                 }
                 count = rest.dropFirst(5).prefix(size).bigEndian
                 header += size
             }
             guard count <= Int64(rest.count - header) else {
-                throw BlockFault(at: index, "an IPTC record is said to have \(count) bytes, which do not fit")
+                throw BlockError(at: index, "an IPTC record is said to have \(count) bytes, which do not fit")
             }
             let end = index + header + Int(clamping: count)
             if record == 2, let kind = kinds[dataset] { removed.insert(kind) } else { kept += bytes[index..<end] }

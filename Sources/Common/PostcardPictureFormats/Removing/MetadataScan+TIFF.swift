@@ -18,10 +18,10 @@ extension MetadataScan {
         case other
     }
 
-    mutating func scanTIFF(as use: TIFFUse) throws(PictureFault) {
+    mutating func scanTIFF(as use: TIFFUse) throws(ScanError) {
         let header = try bytes(at: 0, upTo: 16)
         guard header.count >= 8, let order = TIFFByteOrder(header: header) else {
-            throw PictureFault(at: 0, "the file ends in the middle of its TIFF header")
+            throw ScanError(at: 0, "the file ends in the middle of its TIFF header")
         }
         var tiff = TIFFScan(order: order, use: use)
         tiff.written.append(0..<8)
@@ -45,14 +45,14 @@ extension MetadataScan {
     /// is the offset of the reference to the directory. `depth` counts the directories that contain it.
     private mutating func scanDirectory(
         at offset: Int64, _ kind: TIFFDirectory, namedAt place: Int64, depth: Int = 0, _ tiff: inout TIFFScan
-    ) throws(PictureFault) -> Int64 {
+    ) throws(ScanError) -> Int64 {
         guard depth < Limit.depth else {
-            throw PictureFault(at: place, "the directories of \(tiff.name) are nested too deeply")
+            throw ScanError(at: place, "the directories of \(tiff.name) are nested too deeply")
         }
         let table = try readDirectory(at: offset, namedAt: place, &tiff)
         // References to the same or an earlier directory would never end.
         guard tiff.directories.insert(offset).inserted else {
-            throw PictureFault(at: offset, "the directories of \(tiff.name) overlap or name one another")
+            throw ScanError(at: offset, "the directories of \(tiff.name) overlap or name one another")
         }
         let order = tiff.order
         tiff.written.append(offset..<(offset + Int64(table.bytes.count)))
@@ -76,21 +76,21 @@ extension MetadataScan {
 
     private mutating func readDirectory(
         at offset: Int64, namedAt place: Int64, _ tiff: inout TIFFScan
-    ) throws(PictureFault) -> (bytes: [UInt8], entries: [TIFFEntry], next: Int64?) {
+    ) throws(ScanError) -> (bytes: [UInt8], entries: [TIFFEntry], next: Int64?) {
         let start = try bytes(at: offset, upTo: 2)
         let count = tiff.order.number(start)
         guard start.count == 2, 2 + 12 * count <= length - offset else {
-            throw PictureFault(at: place, "\(tiff.name) has a directory at \(offset), where none fits")
+            throw ScanError(at: place, "\(tiff.name) has a directory at \(offset), where none fits")
         }
         tiff.entriesLeft -= count
         tiff.directoriesLeft -= 1
         guard tiff.entriesLeft >= 0, tiff.directoriesLeft >= 0 else {
-            throw PictureFault(at: place, "\(tiff.name) has too many entries")
+            throw ScanError(at: place, "\(tiff.name) has too many entries")
         }
         let table = try bytes(at: offset, upTo: 2 + 12 * Int(clamping: count) + 4)
         // The file may have become shorter.
         guard table.count >= 2 + 12 * Int(clamping: count) else {
-            throw PictureFault(at: offset, "the file ends in the middle of its structure")
+            throw ScanError(at: offset, "the file ends in the middle of its structure")
         }
         let entries = (0..<Int(clamping: count)).map { index in
             let start = 2 + 12 * index
@@ -105,7 +105,7 @@ extension MetadataScan {
     /// Rewrites the value of an entry. Returns `false` to remove the entry.
     private mutating func scan(
         _ entry: TIFFEntry, depth: Int, _ tiff: inout TIFFScan, _ removed: inout RemovedContent
-    ) throws(PictureFault) -> Bool {
+    ) throws(ScanError) -> Bool {
         if removal == .location, try isAppleNote(entry) {
             try rewrite(entry, &tiff, by: AppleNote.withoutLocation)
             return true
@@ -119,7 +119,7 @@ extension MetadataScan {
         case _ where entry.namesDirectories:
             let directories = try numbers(of: entry, tiff.order)
             guard !directories.isEmpty, directories.count == Int(clamping: entry.count) else {
-                throw PictureFault(
+                throw ScanError(
                     at: entry.value.lowerBound, "\(tiff.name) names a directory without saying where")
             }
             if !entry.isInline { tiff.keep(entry.value, of: length) }
@@ -143,7 +143,7 @@ extension MetadataScan {
         return true
     }
 
-    private mutating func isAppleNote(_ entry: TIFFEntry) throws(PictureFault) -> Bool {
+    private mutating func isAppleNote(_ entry: TIFFEntry) throws(ScanError) -> Bool {
         let count = entry.value.upperBound - entry.value.lowerBound
         guard entry.tag == 0x927C, count > AppleNote.headerBytes + 2, entry.value.upperBound <= length else {
             return false
@@ -154,7 +154,7 @@ extension MetadataScan {
     /// The kind of content in a GPS directory. Some cameras write this directory without a position.
     private mutating func kindOfPosition(
         _ entry: TIFFEntry, _ order: TIFFByteOrder
-    ) throws(PictureFault) -> RemovedContent {
+    ) throws(ScanError) -> RemovedContent {
         guard let offset = try numbers(of: entry, order).first else { return .other }
         let count = order.number(try bytes(at: offset, upTo: 2))
         let table = try bytes(at: offset + 2, upTo: 12 * Int(clamping: min(count, 64)))
@@ -164,11 +164,11 @@ extension MetadataScan {
     }
 
     /// Records the values and directories of a removed entry, even damaged ones.
-    private mutating func forget(_ entry: TIFFEntry, depth: Int = 0, _ tiff: inout TIFFScan) throws(PictureFault) {
+    private mutating func forget(_ entry: TIFFEntry, depth: Int = 0, _ tiff: inout TIFFScan) throws(ScanError) {
         if !entry.isInline { tiff.removed.append(entry.value) }
         guard entry.namesDirectories, depth < Limit.depth, entry.count <= 16 else { return }
         for offset in try numbers(of: entry, tiff.order) where tiff.forgotten.insert(offset).inserted {
-            do throws(PictureFault) {
+            do throws(ScanError) {
                 let table = try readDirectory(at: offset, namedAt: offset, &tiff)
                 tiff.removed.append(offset..<(offset + Int64(table.bytes.count)))
                 for entry in table.entries { try forget(entry, depth: depth + 1, &tiff) }
@@ -181,9 +181,9 @@ extension MetadataScan {
     /// Rewrites the value of an entry whose metadata is in another format.
     private mutating func rewrite(
         _ entry: TIFFEntry, _ tiff: inout TIFFScan, by rewriting: BlockRewriting
-    ) throws(PictureFault) {
+    ) throws(ScanError) {
         guard entry.value.upperBound <= length else {
-            throw PictureFault(at: entry.value.lowerBound, "\(tiff.name) names metadata outside of itself")
+            throw ScanError(at: entry.value.lowerBound, "\(tiff.name) names metadata outside of itself")
         }
         // Several pages may refer to the same metadata.
         if tiff.metadata[entry.value] == entry.tag { return }
@@ -193,10 +193,10 @@ extension MetadataScan {
     }
 
     /// The numbers in an entry's value, such as the offsets of strips; empty if they are outside of the file.
-    private mutating func numbers(of entry: TIFFEntry, _ order: TIFFByteOrder) throws(PictureFault) -> [Int64] {
+    private mutating func numbers(of entry: TIFFEntry, _ order: TIFFByteOrder) throws(ScanError) -> [Int64] {
         guard let size = entry.numberBytes, entry.value.upperBound <= length else { return [] }
         guard entry.count <= Limit.units else {
-            throw PictureFault(at: entry.value.lowerBound, "the file has more than \(Limit.units) pieces")
+            throw ScanError(at: entry.value.lowerBound, "the file has more than \(Limit.units) pieces")
         }
         let bytes = try bytes(at: entry.value.lowerBound, count: size * Int(clamping: entry.count))
         return stride(from: 0, to: bytes.count, by: size).map { order.number(bytes[$0..<($0 + size)]) }
@@ -207,7 +207,7 @@ extension MetadataScan {
 
 extension MetadataScan {
     /// Keeps the pixels of a directory: strips, tiles, or a JPEG without its own metadata.
-    private mutating func scanPixels(of entries: [TIFFEntry], _ tiff: inout TIFFScan) throws(PictureFault) {
+    private mutating func scanPixels(of entries: [TIFFEntry], _ tiff: inout TIFFScan) throws(ScanError) {
         var values: [Int64: [Int64]] = [:]
         for entry in entries where TIFFEntry.layoutTags.contains(entry.tag) {
             values[entry.tag] = try numbers(of: entry, tiff.order)
@@ -231,7 +231,7 @@ extension MetadataScan {
                 entries.allSatisfy({ !(0x0207...0x0209).contains($0.tag) }),
                 offsets == 0x0144 || Self.areEnough(counts, for: values, compression)
             else {
-                throw PictureFault(at: starts.first ?? 0, "the TIFF does not say where its pixels end")
+                throw ScanError(at: starts.first ?? 0, "the TIFF does not say where its pixels end")
             }
             // A JPEG in one piece is a preview with its own segments. JPEGs in several pieces have only pixels.
             if pieces.count == 1, [6, 7, 34892].contains(compression),
@@ -245,7 +245,7 @@ extension MetadataScan {
         if let color = first(0x0106), color == 32803 || color == 34892 { tiff.hasSensorPixels = true }
     }
 
-    private mutating func keep(_ pieces: [Range<Int64>], _ tiff: inout TIFFScan) throws(PictureFault) {
+    private mutating func keep(_ pieces: [Range<Int64>], _ tiff: inout TIFFScan) throws(ScanError) {
         for piece in pieces {
             if tiff.keep(piece, of: length) { try countUnit(at: piece.lowerBound) }
         }
@@ -263,12 +263,12 @@ extension MetadataScan {
         return counts.reduce(0, +) >= (width * min(bits, 1 << 14) + 7) / 8 * height
     }
 
-    private mutating func scanPreview(_ picture: Range<Int64>, _ tiff: inout TIFFScan) throws(PictureFault) {
+    private mutating func scanPreview(_ picture: Range<Int64>, _ tiff: inout TIFFScan) throws(ScanError) {
         guard picture.upperBound <= length else {
-            throw PictureFault(at: picture.lowerBound, "\(tiff.name) names a picture outside of itself")
+            throw ScanError(at: picture.lowerBound, "\(tiff.name) names a picture outside of itself")
         }
         guard try bytes(at: picture.lowerBound, upTo: 2) == [0xFF, 0xD8] else {
-            throw PictureFault(at: picture.lowerBound, "the thumbnail of \(tiff.name) is not a JPEG")
+            throw ScanError(at: picture.lowerBound, "the thumbnail of \(tiff.name) is not a JPEG")
         }
         // Two entries of a directory may refer to the same preview.
         guard tiff.metadata.updateValue(0x0201, forKey: picture) != 0x0201 else { return }

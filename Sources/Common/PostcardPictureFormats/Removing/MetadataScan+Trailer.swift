@@ -3,7 +3,7 @@
 extension MetadataScan {
     /// Finds the bytes to overwrite after a picture, in a range that may contain pictures and videos in any order.
     /// `depth` counts the pictures and videos that contain the range.
-    mutating func scanTrailer(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
+    mutating func scanTrailer(_ range: Range<Int64>, depth: Int) throws(ScanError) {
         guard !range.isEmpty else { return }
         guard removal == .location, let directory = try samsungDirectory(in: range) else {
             return try scanPieces(in: range, depth: depth)
@@ -31,15 +31,15 @@ extension MetadataScan {
         var kind: RemovedContent { self == .picture ? .pictures : .video }
     }
 
-    private mutating func scanPieces(in range: Range<Int64>, depth: Int) throws(PictureFault) {
+    private mutating func scanPieces(in range: Range<Int64>, depth: Int) throws(ScanError) {
         guard depth < Limit.depth || range.isEmpty else {
-            throw PictureFault(at: range.lowerBound, "more than \(Limit.depth) pictures and videos are in one another")
+            throw ScanError(at: range.lowerBound, "more than \(Limit.depth) pictures and videos are in one another")
         }
         var (offset, start) = (range.lowerBound, range.lowerBound)
         while let found = try piece(from: start, to: range.upperBound) {
             let before = findings
             let end: Int64
-            do throws(PictureFault) {
+            do throws(ScanError) {
                 end = try scan(found.piece, found.start..<range.upperBound, depth: depth)
             } catch {
                 let isExpected = removal == .location && !found.isSearched
@@ -62,7 +62,7 @@ extension MetadataScan {
     /// Finds the bytes to overwrite in a picture or video. Returns the offset after it.
     private mutating func scan(
         _ piece: Piece, _ range: Range<Int64>, depth: Int
-    ) throws(PictureFault) -> Int64 {
+    ) throws(ScanError) -> Int64 {
         switch piece {
         case .picture: return try scanPicture(range, depth: depth + 1)
         case .video:
@@ -76,7 +76,7 @@ extension MetadataScan {
     /// Finds the next picture or video. Returns its kind, its offset, and whether other bytes than zeros precede it.
     private mutating func piece(
         from start: Int64, to end: Int64
-    ) throws(PictureFault) -> (piece: Piece, start: Int64, isSearched: Bool)? {
+    ) throws(ScanError) -> (piece: Piece, start: Int64, isSearched: Bool)? {
         var (offset, isSearched) = (start, false)
         while offset < end {
             let chunk = try pixelBytes(at: offset, upTo: Int(clamping: min(64 << 10, end - offset)))
@@ -153,7 +153,7 @@ extension MetadataScan {
 
     /// Finds the directory near the end of a range, in the layout that ExifTool reads: "SEFH", version, number of
     /// blocks; type, distance before the directory and length of each block; length of the directory, "SEFT".
-    private mutating func samsungDirectory(in range: Range<Int64>) throws(PictureFault) -> SamsungDirectory? {
+    private mutating func samsungDirectory(in range: Range<Int64>) throws(ScanError) -> SamsungDirectory? {
         let start = max(range.lowerBound, range.upperBound - (64 << 10))
         let tail = try pixelBytes(at: start, upTo: Int(clamping: range.upperBound - start))
         var end = tail.count
@@ -192,7 +192,7 @@ extension MetadataScan {
     }
 
     /// Removes a sensitive block. A block has a type, the length of its name, its name, and data.
-    private mutating func scan(_ block: SamsungBlock, depth: Int) throws(PictureFault) {
+    private mutating func scan(_ block: SamsungBlock, depth: Int) throws(ScanError) {
         let header = try bytes(at: block.range.lowerBound, count: 8)
         let name = block.range.lowerBound + 8
         let length = header.dropFirst(4).littleEndian

@@ -82,10 +82,10 @@ package struct MetadataScan {
     /// kinds of removed content.
     static func applied(
         _ inheritance: Inheritance, to block: [UInt8], _ removed: inout RemovedContent,
-        by walk: (inout MetadataScan) throws(PictureFault) -> Void
-    ) throws(PictureFault) -> [UInt8] {
+        by walk: (inout MetadataScan) throws(ScanError) -> Void
+    ) throws(ScanError) -> [UInt8] {
         guard inheritance.depth < Limit.depth else {
-            throw PictureFault(at: 0, "pictures are nested too deeply")
+            throw ScanError(at: 0, "pictures are nested too deeply")
         }
         let nested = Inheritance(
             removal: inheritance.removal, depth: inheritance.depth + 1, budget: inheritance.budget)
@@ -104,10 +104,10 @@ package struct MetadataScan {
 
     /// Finds the bytes of the file to overwrite. With `sparesOthers`, a file that is neither a picture nor a video
     /// stays unchanged and is not scanned. The declared media type distinguishes sound in WebM from video in WebM.
-    /// Throws ``PictureFault`` if the structure is not understood or too large, or if the file cannot be read.
+    /// Throws ``ScanError`` if the structure is not understood or too large, or if the file cannot be read.
     package mutating func editsOfFile(
         sparingOthers sparesOthers: Bool = false, declaredAs type: String? = nil
-    ) throws(PictureFault) -> PictureEdits {
+    ) throws(ScanError) -> PictureEdits {
         if sparesOthers, !Self.isPictureOrVideo(try read(at: 0, upTo: FileSignature.bytesCount), declaredAs: type) {
             return PictureEdits()
         }
@@ -124,7 +124,7 @@ package struct MetadataScan {
     }
 
     /// The edits that change at least one byte of the file.
-    private mutating func editsThatChange() throws(PictureFault) -> PictureEdits {
+    private mutating func editsThatChange() throws(ScanError) -> PictureEdits {
         // Even edits that change nothing must not contradict others.
         _ = try PictureEdits(edits.map(\.edit))
         var changing: [PictureEdits.Edit] = []
@@ -137,7 +137,7 @@ package struct MetadataScan {
         return try PictureEdits(changing, removed: removed, hasVideo: hasVideo)
     }
 
-    private mutating func changes(_ edit: PictureEdits.Edit) throws(PictureFault) -> Bool {
+    private mutating func changes(_ edit: PictureEdits.Edit) throws(ScanError) -> Bool {
         guard edit.bytes.isEmpty else { return try pixelBytes(at: edit.offset, upTo: edit.bytes.count) != edit.bytes }
         var offset = edit.offset
         var size: Int64 = 256
@@ -151,7 +151,7 @@ package struct MetadataScan {
         return false
     }
 
-    private mutating func scanOther(_ start: [UInt8]) throws(PictureFault) {
+    private mutating func scanOther(_ start: [UInt8]) throws(ScanError) {
         switch start {
         case []:
             break
@@ -161,14 +161,14 @@ package struct MetadataScan {
         case _ where TIFFByteOrder(header: start) != nil:
             try scanTIFF(as: .picture)
         case _ where Self.bigTIFFs.contains { start.starts(with: $0) }:
-            throw PictureFault(at: 0, "metadata cannot be removed from such a file: it is a BigTIFF")
+            throw ScanError(at: 0, "metadata cannot be removed from such a file: it is a BigTIFF")
         case _ where Self.isMovie(start):
             let end = try endOfBoxes(in: 0..<length, isBehindPicture: false)
             try scanBoxFile(0..<end, depth: 0)
             try scanTrailer(end..<length, depth: 0)
         default:
             let type = FileSignature.mediaType(of: start).map { "it is \($0)" } ?? "its format is not known"
-            throw PictureFault(at: 0, "metadata cannot be removed from such a file: \(type)")
+            throw ScanError(at: 0, "metadata cannot be removed from such a file: \(type)")
         }
     }
 }
@@ -201,31 +201,31 @@ extension MetadataScan {
 
 extension MetadataScan {
     /// Reads bytes of the structure. Throws if the file ends too early.
-    mutating func bytes(at offset: Int64, count: Int) throws(PictureFault) -> [UInt8] {
+    mutating func bytes(at offset: Int64, count: Int) throws(ScanError) -> [UInt8] {
         let bytes = try bytes(at: offset, upTo: count)
         guard bytes.count == count else {
-            throw PictureFault(at: offset, "the file ends after \(length) bytes, in the middle of its structure")
+            throw ScanError(at: offset, "the file ends after \(length) bytes, in the middle of its structure")
         }
         return bytes
     }
 
     /// Reads bytes of the structure: fewer at the end of the file.
-    mutating func bytes(at offset: Int64, upTo count: Int) throws(PictureFault) -> [UInt8] {
+    mutating func bytes(at offset: Int64, upTo count: Int) throws(ScanError) -> [UInt8] {
         budget.bytesLeft -= Int64(count)
         guard budget.bytesLeft >= 0 else {
-            throw PictureFault(at: offset, "there are more than \(Limit.structureBytes) bytes of metadata")
+            throw ScanError(at: offset, "there are more than \(Limit.structureBytes) bytes of metadata")
         }
         return try read(at: offset, upTo: count)
     }
 
     /// Like ``bytes(at:upTo:)``, for pixels that are read to find their end.
-    mutating func pixelBytes(at offset: Int64, upTo count: Int) throws(PictureFault) -> [UInt8] {
+    mutating func pixelBytes(at offset: Int64, upTo count: Int) throws(ScanError) -> [UInt8] {
         pixelBytesLeft -= Int64(count)
-        guard pixelBytesLeft >= 0 else { throw PictureFault(at: offset, "the pictures in the file overlap") }
+        guard pixelBytesLeft >= 0 else { throw ScanError(at: offset, "the pictures in the file overlap") }
         return try read(at: offset, upTo: count)
     }
 
-    private func read(at offset: Int64, upTo count: Int) throws(PictureFault) -> [UInt8] {
+    private func read(at offset: Int64, upTo count: Int) throws(ScanError) -> [UInt8] {
         guard offset >= 0, offset < length else { return [] }
         let count = Int(clamping: min(Int64(count), length - offset))
         if offset + Int64(count) <= Int64(head.count) {
@@ -242,7 +242,7 @@ extension MetadataScan {
                 filled += count
             }
         } catch {
-            throw PictureFault(at: offset, "the file cannot be read: \(error)", underlyingError: error)
+            throw ScanError(at: offset, "the file cannot be read: \(error)", underlyingError: error)
         }
         bytes.removeLast(bytes.count - filled)
         return bytes
@@ -252,21 +252,21 @@ extension MetadataScan {
     /// the end of the file. `end` is the end of the enclosing file or unit.
     func unit(
         of container: PictureContainer, _ header: [UInt8], at offset: Int64, end: Int64
-    ) throws(PictureFault) -> PictureUnit {
+    ) throws(ScanError) -> PictureUnit {
         switch container.unit(header[...], at: offset, end: end) {
         case .unit(let unit): return unit
-        case .malformed(let reason): throw PictureFault(at: offset, reason)
+        case .malformed(let reason): throw ScanError(at: offset, reason)
         case .needs(let count):
             let found = "\(count) bytes of a header were expected here, and \(header.count) are left"
-            throw PictureFault(at: offset, found)
+            throw ScanError(at: offset, found)
         }
     }
 
     /// Counts a segment, chunk or box.
-    mutating func countUnit(at offset: Int64) throws(PictureFault) {
+    mutating func countUnit(at offset: Int64) throws(ScanError) {
         budget.unitsLeft -= 1
         guard budget.unitsLeft >= 0 else {
-            throw PictureFault(at: offset, "the file has more than \(Limit.units) pieces")
+            throw ScanError(at: offset, "the file has more than \(Limit.units) pieces")
         }
     }
 }
@@ -299,27 +299,27 @@ extension MetadataScan {
 
     /// Rewrites a piece of metadata whose bytes are in these ranges, in this order. `rewriting` returns a replacement
     /// of the same length, and adds the kinds of removed content.
-    mutating func rewrite(_ extents: [Range<Int64>], by rewriting: BlockRewriting) throws(PictureFault) {
+    mutating func rewrite(_ extents: [Range<Int64>], by rewriting: BlockRewriting) throws(ScanError) {
         let block = try block(extents)
         let rewritten: [UInt8]
         var removed: RemovedContent = []
         do {
             rewritten = try rewriting(block, &removed)
         } catch {
-            throw PictureFault(at: Self.offset(ofIndex: error.index, in: extents), error.reason)
+            throw ScanError(at: Self.offset(ofIndex: error.index, in: extents), error.reason)
         }
         replace(block, with: rewritten, in: extents, removed)
     }
 
-    typealias BlockRewriting = ([UInt8], inout RemovedContent) throws(BlockFault) -> [UInt8]
+    typealias BlockRewriting = ([UInt8], inout RemovedContent) throws(BlockError) -> [UInt8]
 
     /// The bytes of a piece of metadata, joined from its ranges in the file.
-    mutating func block(_ extents: [Range<Int64>]) throws(PictureFault) -> [UInt8] {
+    mutating func block(_ extents: [Range<Int64>]) throws(ScanError) -> [UInt8] {
         var block: [UInt8] = []
         for extent in extents {
             let count = extent.upperBound - extent.lowerBound
             guard count <= Limit.blockBytes - Int64(block.count) else {
-                throw PictureFault(
+                throw ScanError(
                     at: extent.lowerBound, "a piece of metadata has more than \(Limit.blockBytes) bytes")
             }
             block += try bytes(at: extent.lowerBound, count: Int(clamping: count))

@@ -19,15 +19,15 @@ package struct PictureEdits: Sendable, Hashable {
 
     package init() {}
 
-    /// Sorts edits, and joins those that write only zeros. Throws ``PictureFault`` if two edits differ about a byte.
+    /// Sorts edits, and joins those that write only zeros. Throws ``ScanError`` if two edits differ about a byte.
     init(
         _ unordered: [Edit], removed: RemovedContent = [], hasVideo: Bool = false
-    ) throws(PictureFault) {
+    ) throws(ScanError) {
         (self.removed, self.hasVideo) = (removed, hasVideo)
         for edit in unordered.sorted(by: { ($0.offset, $0.length) < ($1.offset, $1.length) }) where edit.length > 0 {
             guard let last = edits.last, edit.offset <= last.end, last.bytes.isEmpty, edit.bytes.isEmpty else {
                 if let last = edits.last, edit.offset < last.end {
-                    throw PictureFault(at: edit.offset, "two pieces of metadata overlap")
+                    throw ScanError(at: edit.offset, "two pieces of metadata overlap")
                 }
                 edits.append(edit)
                 continue

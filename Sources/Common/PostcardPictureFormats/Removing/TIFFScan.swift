@@ -70,9 +70,9 @@ struct TIFFScan {
 
     var name: String { use == .picture ? "the TIFF" : "the EXIF" }
 
-    /// The fault for a camera's raw picture that is not a DNG, because its pixels need data in a private format.
-    var rawPicture: PictureFault {
-        PictureFault(at: 0, "metadata cannot be removed from such a file: it is a camera's raw picture, and not DNG")
+    /// The error for a camera's raw picture that is not a DNG, because its pixels need data in a private format.
+    var rawPicture: ScanError {
+        ScanError(at: 0, "metadata cannot be removed from such a file: it is a camera's raw picture, and not DNG")
     }
 
     mutating func note(_ entry: TIFFEntry) {
@@ -98,7 +98,7 @@ struct TIFFScan {
     /// private entry, as in the files of microscopes.
     func unnamedRanges(
         of length: Int64
-    ) throws(PictureFault) -> (removed: [Range<Int64>], remains: [Range<Int64>]) {
+    ) throws(ScanError) -> (removed: [Range<Int64>], remains: [Range<Int64>]) {
         let claims =
             (kept.map { (range: $0, isWritten: false) } + written.map { (range: $0, isWritten: true) })
             .sorted { $0.range.lowerBound < $1.range.lowerBound }
@@ -107,7 +107,7 @@ struct TIFFScan {
         for claim in claims where !claim.range.isEmpty {
             let (start, stop) = (claim.range.lowerBound, claim.range.upperBound)
             if start < end.written || (claim.isWritten && start < end.kept) {
-                throw PictureFault(at: start, "two pieces of \(name) overlap")
+                throw ScanError(at: start, "two pieces of \(name) overlap")
             }
             let last = max(end.kept, end.written)
             if start > last { gaps.append(last..<start) }
@@ -225,18 +225,18 @@ enum EXIFBlock {
     /// content.
     static func rewritten(
         _ block: [UInt8], _ inheritance: MetadataScan.Inheritance, _ removed: inout RemovedContent
-    ) throws(BlockFault) -> [UInt8] {
+    ) throws(BlockError) -> [UInt8] {
         // Other programs clear EXIF with zeros.
         if block.allSatisfy({ $0 == 0 }) { return block }
-        guard let tiff = TIFFBlock(block) else { throw BlockFault(at: 0, "the EXIF has no TIFF header") }
+        guard let tiff = TIFFBlock(block) else { throw BlockError(at: 0, "the EXIF has no TIFF header") }
         if inheritance.removal == .everything { return orientation(of: tiff) }
-        do throws(PictureFault) {
+        do throws(ScanError) {
             // The thumbnail in the EXIF may have its own EXIF.
-            return try MetadataScan.applied(inheritance, to: block, &removed) { scan throws(PictureFault) in
+            return try MetadataScan.applied(inheritance, to: block, &removed) { scan throws(ScanError) in
                 try scan.scanTIFF(as: .exif)
             }
         } catch {
-            throw BlockFault(at: Int(clamping: error.offset), error.finding)
+            throw BlockError(at: Int(clamping: error.offset), error.finding)
         }
     }
 

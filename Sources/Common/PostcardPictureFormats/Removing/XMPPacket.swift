@@ -12,7 +12,7 @@ struct XMPPacket {
     private var removed: RemovedContent = []
 
     /// The packet without places, persons and devices, in the same number of bytes.
-    static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
+    static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockError) -> [UInt8] {
         var packet = XMPPacket(bytes)
         try packet.scan()
         removed.formUnion(packet.removed)
@@ -62,7 +62,7 @@ struct XMPPacket {
 
     // MARK: - XML
 
-    private mutating func scan() throws(BlockFault) {
+    private mutating func scan() throws(BlockError) {
         var index = 0
         var depth = 0
         /// The start and depth of the element that is being removed.
@@ -76,11 +76,11 @@ struct XMPPacket {
             } else if begins("<?", at: start) {
                 index = try end("?>", from: start)
             } else if begins("<!", at: start) {
-                throw fault(at: start, "the XMP has a document type, which it must not have")
+                throw error(at: start, "the XMP has a document type, which it must not have")
             } else if begins("</", at: start) {
                 index = try end(">", from: start)
                 depth -= 1
-                guard depth >= 0 else { throw fault(at: start, "the XMP closes an element that is not open") }
+                guard depth >= 0 else { throw error(at: start, "the XMP closes an element that is not open") }
                 if let element = sensitive, element.depth == depth {
                     blanks.append(element.start..<index)
                     sensitive = nil
@@ -95,8 +95,8 @@ struct XMPPacket {
             }
         }
         let saysSomething = characters.dropFirst(markCount).contains { $0 != 0 && !isBlank($0) }
-        guard index > 0 || !saysSomething else { throw fault(at: 0, "the XMP is not XML") }
-        guard depth == 0 else { throw fault(at: characters.count, "the XMP ends inside an element") }
+        guard index > 0 || !saysSomething else { throw error(at: 0, "the XMP is not XML") }
+        guard depth == 0 else { throw error(at: characters.count, "the XMP ends inside an element") }
         if index > 0 { clearText(in: index..<characters.count) }
     }
 
@@ -117,21 +117,21 @@ struct XMPPacket {
     /// Reads the start tag of an element. Records sensitive names even inside a removed element.
     private mutating func readTag(
         at start: Int, removesAttributes: Bool
-    ) throws(BlockFault) -> (isSensitive: Bool, end: Int, isEmpty: Bool) {
+    ) throws(BlockError) -> (isSensitive: Bool, end: Int, isEmpty: Bool) {
         let name = self.name(at: start + 1)
-        guard !name.isEmpty else { throw fault(at: start, "the XMP has a \"<\" that begins no tag") }
+        guard !name.isEmpty else { throw error(at: start, "the XMP has a \"<\" that begins no tag") }
         var index = name.upperBound
         var sensitive: [Range<Int>] = []
         while true {
             index = behindBlanks(index)
-            guard index < characters.count else { throw fault(at: start, "the XMP ends inside a tag") }
+            guard index < characters.count else { throw error(at: start, "the XMP ends inside a tag") }
             if begins(">", at: index) || begins("/>", at: index) { break }
             let attribute = self.name(at: index)
             let equals = behindBlanks(attribute.upperBound)
             let quote = behindBlanks(equals + 1)
             guard !attribute.isEmpty, begins("=", at: equals), begins("\"", at: quote) || begins("'", at: quote),
                 let end = characters[(quote + 1)...].firstIndex(of: characters[quote])
-            else { throw fault(at: index, "the XMP has an attribute that cannot be read") }
+            else { throw error(at: index, "the XMP has an attribute that cannot be read") }
             let name = characters[attribute]
             if !name.starts(with: "xmlns".utf8), let kind = SensitiveName.kind(of: name) {
                 sensitive.append(index..<(end + 1))
@@ -184,12 +184,12 @@ struct XMPPacket {
     }
 
     /// The index after the next occurrence of a text.
-    private func end(_ text: StaticString, from start: Int) throws(BlockFault) -> Int {
-        guard let found = next(text, from: start) else { throw fault(at: start, "the XMP ends inside a tag") }
+    private func end(_ text: StaticString, from start: Int) throws(BlockError) -> Int {
+        guard let found = next(text, from: start) else { throw error(at: start, "the XMP ends inside a tag") }
         return found + text.utf8CodeUnitCount
     }
 
-    private func fault(at character: Int, _ reason: String) -> BlockFault {
-        BlockFault(at: character * width, reason)
+    private func error(at character: Int, _ reason: String) -> BlockError {
+        BlockError(at: character * width, reason)
     }
 }

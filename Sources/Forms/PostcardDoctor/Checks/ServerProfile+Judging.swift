@@ -237,7 +237,7 @@ struct FormMeasures {
 extension Explanation.Part {
     /// The size of the part's header in bytes, including its blank line.
     fileprivate var headerSize: Int64 {
-        headers.reduce(2) { $0 + Int64($1.name.utf8.count + ": ".utf8.count + $1.value.utf8.count + 2) }
+        headerFields.reduce(2) { $0 + Int64($1.name.utf8.count + ": ".utf8.count + $1.value.utf8.count + 2) }
     }
 }
 

@@ -330,7 +330,7 @@ extension FormExamination {
             Explanation.Part(
                 name: part.header.name, filename: part.header.filename, contentType: part.header.contentType,
                 offset: part.offset, size: part.content.size, sha256: part.content.sha256,
-                headers: part.header.fields, text: part.content.text))
+                headerFields: part.header.fields, text: part.content.text))
     }
 
     // MARK: - Behind the close delimiter

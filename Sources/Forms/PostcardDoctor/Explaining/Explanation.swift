@@ -77,7 +77,7 @@ public struct Explanation: Sendable {
         /// The SHA-256 digest of the content, in hexadecimal digits.
         public let sha256: String
         /// The header fields, exactly as they were sent.
-        public let headers: [(name: String, value: String)]
+        public let headerFields: [(name: String, value: String)]
         /// The content, if it is a short text; `nil` otherwise.
         package let text: String?
     }

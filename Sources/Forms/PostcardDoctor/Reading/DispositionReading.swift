@@ -14,15 +14,15 @@ struct DispositionReading {
         /// The range of the value, without its quotes.
         let value: Range<Int>
         let isQuoted: Bool
-        let fault: Fault?
-        /// The range that a finding about the fault marks.
+        let mistake: Mistake?
+        /// The range that a finding about the mistake marks.
         let mark: Range<Int>
         /// The range of the value with quotes other than ASCII double quotes; `nil` if there are none.
         var foreignQuotes: Range<Int>?
     }
 
     /// A mistake in the notation of a parameter.
-    enum Fault {
+    enum Mistake {
         case unescapedQuote, unquoted, unclosed, blanksAroundEquals
         /// A colon replaces the equals sign.
         case colon
@@ -57,20 +57,21 @@ struct DispositionReading {
 
     /// Whether every corrected value has only one possible meaning.
     func isCertain(_ bytes: [UInt8]) -> Bool {
-        isRead && parameters.allSatisfy { $0.fault == nil && $0.foreignQuotes == nil || $0.hasCertainExtent(in: bytes) }
+        isRead
+            && parameters.allSatisfy { $0.mistake == nil && $0.foreignQuotes == nil || $0.hasCertainExtent(in: bytes) }
     }
 
     private static func parameter(in bytes: [UInt8], at index: inout Int, end: Int) -> Parameter? {
         let before = index
         while index < end, bytes[index].isBlank || bytes[index] == .semicolon || bytes[index] == .comma { index += 1 }
         let start = index
-        var fault: Fault?
+        var mistake: Mistake?
         var mark: Range<Int>?
         if before > 0, !bytes[before..<start].contains(.semicolon) {
             if let comma = bytes[before..<start].firstIndex(of: .comma) {
-                (fault, mark) = (.comma, comma..<(comma + 1))
+                (mistake, mark) = (.comma, comma..<(comma + 1))
             } else if start > before {
-                (fault, mark) = (.noSemicolon, before..<start)
+                (mistake, mark) = (.noSemicolon, before..<start)
             }
         }
         while index < end, bytes[index].isTokenCharacter { index += 1 }
@@ -84,12 +85,12 @@ struct DispositionReading {
         if let close = missingQuote(in: bytes, from: index, end: end, of: name) {
             defer { index = close }
             let value = (index + 1)..<close
-            return Parameter(name: name, value: value, isQuoted: true, fault: .unclosed, mark: close..<(close + 1))
+            return Parameter(name: name, value: value, isQuoted: true, mistake: .unclosed, mark: close..<(close + 1))
         }
         if bytes[sign] == .colon {
-            (fault, mark) = (.colon, sign..<(sign + 1))
-        } else if sign > beforeBlanks || (index > sign + 1 && fault == nil) {
-            (fault, mark) = (.blanksAroundEquals, (sign > beforeBlanks ? beforeBlanks : sign + 1)..<index)
+            (mistake, mark) = (.colon, sign..<(sign + 1))
+        } else if sign > beforeBlanks || (index > sign + 1 && mistake == nil) {
+            (mistake, mark) = (.blanksAroundEquals, (sign > beforeBlanks ? beforeBlanks : sign + 1)..<index)
         }
         let valueEnd = Self.valueEnd(in: bytes, from: index, end: end)
         defer { index = valueEnd }
@@ -99,19 +100,19 @@ struct DispositionReading {
             let needsQuotes = bytes[index..<last].contains { $0.isBlank || $0 == .semicolon || $0 == .quote }
             let whole = index..<last
             let inside = insideForeignQuotes(bytes, whole)
-            if needsQuotes { (fault, mark) = (.unquoted, nil) }
+            if needsQuotes { (mistake, mark) = (.unquoted, nil) }
             let value = inside ?? whole
             return Parameter(
-                name: name, value: value, isQuoted: false, fault: fault, mark: mark ?? value,
+                name: name, value: value, isQuoted: false, mistake: mistake, mark: mark ?? value,
                 foreignQuotes: inside.map { _ in whole })
         }
         guard last - 1 > index, bytes[last - 1] == .quote else {
             let value = (index + 1)..<last
-            return Parameter(name: name, value: value, isQuoted: true, fault: .unclosed, mark: value)
+            return Parameter(name: name, value: value, isQuoted: true, mistake: .unclosed, mark: value)
         }
         let value = (index + 1)..<(last - 1)
-        if holdsUnescapedQuote(bytes, in: value) { (fault, mark) = (.unescapedQuote, nil) }
-        return Parameter(name: name, value: value, isQuoted: true, fault: fault, mark: mark ?? value)
+        if holdsUnescapedQuote(bytes, in: value) { (mistake, mark) = (.unescapedQuote, nil) }
+        return Parameter(name: name, value: value, isQuoted: true, mistake: mistake, mark: mark ?? value)
     }
 
     /// The index of the semicolon after a quoted value that lacks its closing quote; `nil` if the quote is there. A
@@ -262,7 +263,7 @@ extension DispositionReading.Parameter {
             byte >= .space && byte != 0x7F && ![.semicolon, .equals, .colon].contains(byte)
         }
         guard isPlain, String(validating: text, as: UTF8.self) != nil else { return false }
-        switch fault {
+        switch mistake {
         case .unescapedQuote: return text.first != .quote && text.last != .quote
         case .unquoted, .unclosed, nil: return !text.contains(.quote)
         case .blanksAroundEquals, .colon, .comma, .noSemicolon: return true

@@ -42,7 +42,7 @@ struct HeaderReading {
             ? disposition
             : text.field("content-disposition").map { DispositionReading(text.unfoldedBytes, in: $0.value) }
         let locate: (String) -> Located? = { name in
-            if let parameter = original?.parameter(name), parameter.fault == nil, parameter.foreignQuotes == nil {
+            if let parameter = original?.parameter(name), parameter.mistake == nil, parameter.foreignQuotes == nil {
                 let value = parameter.value
                 return Located(offset: text.offset(of: value.lowerBound), bytes: Array(text.bytes[value]))
             }
@@ -302,14 +302,14 @@ struct HeaderFixer {
     }
 
     private func finding(_ problem: FormProblem, _ reading: DispositionReading, _ edits: [Edit]?) -> Finding {
-        let faulty = reading.parameters.first { $0.fault != nil }
-        let lacksSemicolon = faulty?.fault == .comma || faulty?.fault == .noSemicolon
+        let faulty = reading.parameters.first { $0.mistake != nil }
+        let lacksSemicolon = faulty?.mistake == .comma || faulty?.mistake == .noSemicolon
         let isAboutParameters =
             problem.code == .malformedParameter || (problem.code == .dispositionNotFormData && lacksSemicolon)
-        if isAboutParameters, let faulty, let fault = faulty.fault {
-            let names = reading.parameters.filter { $0.fault == fault }.map { $0.name }
+        if isAboutParameters, let faulty, let mistake = faulty.mistake {
+            let names = reading.parameters.filter { $0.mistake == mistake }.map { $0.name }
             let (code, message, advice): (FormProblem.Code, String, String?) =
-                switch fault {
+                switch mistake {
                 case .unescapedQuote:
                     (.unescapedQuote, "The value of \(faulty.name) holds a quote that ends it too early.", nil)
                 case .unquoted:

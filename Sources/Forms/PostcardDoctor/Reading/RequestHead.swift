@@ -92,28 +92,28 @@ struct RequestHead: Sendable {
     /// Adds findings about the target and fields that make receivers refuse the request at once.
     private mutating func noteFields(_ bytes: [UInt8]) {
         let target = bytes.drop { $0 != .space }.dropFirst().prefix { $0 != .space }
-        if let fault = RequestFieldGrammar.fault(ofTarget: target) {
-            note(fault, of: "target", at: target.startIndex, length: target.count)
+        if let refusal = RequestFieldGrammar.refusal(ofTarget: target) {
+            note(refusal, of: "target", at: target.startIndex, length: target.count)
         }
         for field in fields {
             // Another finding reports the line breaks of a folded field.
             let value = bytes[field.valueRange].map { $0 == .carriageReturn || $0 == .lineFeed ? .space : $0 }
-            guard let fault = RequestFieldGrammar.fault(ofField: field.name, value) else { continue }
-            note(fault, of: field.name, at: field.valueStart, length: field.valueLength)
+            guard let refusal = RequestFieldGrammar.refusal(ofField: field.name, value) else { continue }
+            note(refusal, of: field.name, at: field.valueStart, length: field.valueLength)
         }
     }
 
-    private mutating func note(_ fault: RequestFieldGrammar.Fault, of field: String, at start: Int, length: Int) {
+    private mutating func note(_ refusal: RequestFieldGrammar.Refusal, of field: String, at start: Int, length: Int) {
         let place =
-            switch fault {
+            switch refusal {
             case .tooManyMarks(let offset): (offset, 1)
             case .wrongByte(_, let offset, _): (offset, 1)
             case .tooLong: (0, length)
             }
         findings.append(
             Finding(
-                fault.code, in: .head, at: Int64(start + place.0), length: place.1, fault.message(of: field),
-                advice: fault.advice))
+                refusal.code, in: .head, at: Int64(start + place.0), length: place.1, refusal.message(of: field),
+                advice: refusal.advice))
     }
 
     /// The finding about a body for a method without one; `nil` for other methods.

@@ -71,7 +71,7 @@ public struct FormDecoder: Sendable {
     }
 }
 
-/// The reason why a received form cannot be decoded: the field, the fault, and what to send instead.
+/// The reason why a received form cannot be decoded: the field, the error, and what to send instead.
 ///
 /// ```swift
 /// do {

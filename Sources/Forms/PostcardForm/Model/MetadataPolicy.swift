@@ -93,7 +93,7 @@ public struct MetadataPolicy: Sendable, Hashable, Codable {
         reading read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
     ) throws(MetadataError) -> FileEdits {
         guard let removal else { return FileEdits() }
-        do throws(PictureFault) {
+        do throws(ScanError) {
             var scan = MetadataScan(removal, length: length, read: read)
             return FileEdits(try scan.editsOfFile(sparingOthers: sparesOthers, declaredAs: type?.value))
         } catch {
@@ -213,11 +213,11 @@ public struct MetadataError: PostcardError {
     /// The reason, as the end of a sentence.
     let reason: String
 
-    init(_ fault: PictureFault) {
-        code = fault.underlyingError == nil ? .notUnderstood : .fileUnreadable
-        offset = fault.offset
-        reason = fault.reason
-        underlyingError = fault.underlyingError
+    init(_ error: ScanError) {
+        code = error.underlyingError == nil ? .notUnderstood : .fileUnreadable
+        offset = error.offset
+        reason = error.reason
+        underlyingError = error.underlyingError
     }
 
     /// The error, in a sentence.

@@ -4,7 +4,7 @@ public import PostcardFoundation
 /// without credentials of its own.
 ///
 /// ```swift
-/// let presigned = try JSONDecoder().decode(PresignedForm.self, from: answer)
+/// let presigned = try JSONDecoder().decode(PresignedForm.self, from: json)
 /// var form = MultipartForm()
 /// form.append(fileAt: photo, named: "file")
 /// let object = try await client.upload(form, with: presigned)

@@ -32,25 +32,25 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
     ///   `'()+_,-./:=?`. The last character must not be a space.
     /// - Throws: ``FormError`` with the code ``FormError/Code/invalidBoundary``.
     public init(_ value: String) throws(FormError) {
-        if let reason = Boundary.fault(in: value.utf8) {
+        if let reason = Boundary.reasonToReject(value.utf8) {
             throw .invalidBoundary(value, reason: reason)
         }
         self.value = value
     }
 
     /// The reason why RFC 2046 §5.1.1 does not allow a boundary; `nil` if it is allowed.
-    static func fault(in characters: some BidirectionalCollection<UInt8>) -> String? {
-        fault(in: characters, where: { $0.isBoundaryCharacter })
+    static func reasonToReject(_ characters: some BidirectionalCollection<UInt8>) -> String? {
+        reasonToReject(characters, where: { $0.isBoundaryCharacter })
     }
 
     /// The reason why a receiver cannot use a boundary; `nil` if it can. Like other receivers, ours accepts any visible
     /// ASCII, which is more than the RFC allows.
-    static func faultForReceiving(in characters: some BidirectionalCollection<UInt8>) -> String? {
-        fault(in: characters) { (0x20..<0x7F).contains($0) }
+    static func reasonToRejectReceived(_ characters: some BidirectionalCollection<UInt8>) -> String? {
+        reasonToReject(characters) { (0x20..<0x7F).contains($0) }
     }
 
-    private static func fault(
-        in characters: some BidirectionalCollection<UInt8>, where isAllowed: (UInt8) -> Bool
+    private static func reasonToReject(
+        _ characters: some BidirectionalCollection<UInt8>, where isAllowed: (UInt8) -> Bool
     ) -> String? {
         guard let last = characters.last else { return "it is empty" }
         if characters.count > maximumLength {

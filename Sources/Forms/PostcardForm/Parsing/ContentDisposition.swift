@@ -46,8 +46,8 @@ package struct ContentDisposition {
         self.filename = fieldName == nil ? filename : filename ?? ""
         // Receivers that join the pieces of RFC 2231 would read this text field as a file.
         if filename == nil, let piece = found.piece {
-            let fault = HeaderParameters.Fault(index: piece, reason: "A filename is written in pieces.")
-            throw .malformedParameter(fault, headerOffset: headerOffset, part: partIndex)
+            let error = HeaderParameters.SyntaxError(index: piece, reason: "A filename is written in pieces.")
+            throw .malformedParameter(error, headerOffset: headerOffset, part: partIndex)
         }
         if let unknown = found.unknown { decoder.warn(about: unknown, in: header) }
         if let endingInBackslash { decoder.warn(ofBackslashAtEndOf: endingInBackslash, in: header) }
@@ -130,9 +130,9 @@ extension FormProblem {
     /// The problem of a malformed parameter. Not inlined, because the initializer is 5 % faster without rare cases.
     @inline(never)
     fileprivate static func malformedParameter(
-        _ fault: HeaderParameters.Fault, headerOffset: Int64, part partIndex: Int
+        _ error: HeaderParameters.SyntaxError, headerOffset: Int64, part partIndex: Int
     ) -> FormProblem {
-        malformedParameter(fault.reason, at: headerOffset + Int64(fault.index), part: partIndex)
+        malformedParameter(error.reason, at: headerOffset + Int64(error.index), part: partIndex)
     }
 }
 

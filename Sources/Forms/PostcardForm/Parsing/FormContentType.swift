@@ -47,7 +47,7 @@ struct FormContentType {
         guard let boundary else {
             throw problem(FormProblem(.missingBoundary, at: 0, "The Content-Type names no boundary."))
         }
-        if let fault = Boundary.faultForReceiving(in: boundary) { throw .invalidBoundary(fault) }
+        if let reason = Boundary.reasonToRejectReceived(boundary) { throw .invalidBoundary(reason) }
         self.boundary = String(decoding: boundary, as: UTF8.self)
     }
 

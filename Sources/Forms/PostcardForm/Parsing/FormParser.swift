@@ -95,7 +95,7 @@ public struct FormParser: Sendable {
     ///   - limits: The limits to enforce.
     /// - Throws: ``FormProblem`` with the code ``FormProblem/Code/invalidBoundary``.
     public init(boundary: String, limits: FormLimits = FormLimits()) throws(FormProblem) {
-        if let fault = Boundary.faultForReceiving(in: boundary.utf8) { throw .invalidBoundary(fault) }
+        if let reason = Boundary.reasonToRejectReceived(boundary.utf8) { throw .invalidBoundary(reason) }
         self.init(boundary: boundary, checkedLimits: limits)
     }
 

@@ -71,7 +71,7 @@ struct HeaderParameters {
     }
 
     /// The index and reason of a violation of the grammar.
-    struct Fault: Error {
+    struct SyntaxError: Error {
         let index: Int
         let reason: String
     }
@@ -90,14 +90,15 @@ struct HeaderParameters {
     /// Reads the parameters in a range of a header.
     ///
     /// - Parameter backslashesAreRaw: Whether backslashes escape nothing: see ``asBrowsersWrite(_:in:)``.
-    init(_ header: Span<UInt8>, in range: Range<Int>, backslashesAreRaw: Bool = false) throws(Fault) {
+    init(_ header: Span<UInt8>, in range: Range<Int>, backslashesAreRaw: Bool = false) throws(SyntaxError) {
         var scanner = Scanner(index: range.lowerBound, end: range.upperBound, backslashesAreRaw: backslashesAreRaw)
         value = scanner.text(upTo: .semicolon, in: header)
         first = try scanner.nextParameter(in: header)
         var parameters: [Parameter] = []
         while let parameter = try scanner.nextParameter(in: header) {
             guard parameters.count < Self.maximumCount - 1 else {
-                throw Fault(index: parameter.start, reason: "There are more than \(Self.maximumCount) parameters.")
+                throw SyntaxError(
+                    index: parameter.start, reason: "There are more than \(Self.maximumCount) parameters.")
             }
             parameters.append(parameter)
         }
@@ -141,14 +142,14 @@ extension HeaderParameters {
         }
 
         /// The next parameter; `nil` after the last.
-        mutating func nextParameter(in bytes: Span<UInt8>) throws(Fault) -> Parameter? {
+        mutating func nextParameter(in bytes: Span<UInt8>) throws(SyntaxError) -> Parameter? {
             skip(in: bytes) { $0.isBlank || $0 == .semicolon }
             guard index < end else { return nil }
             let start = index
             skip(in: bytes) { $0.isTokenCharacter }
             let name = start..<index
             guard index > start, index < end, bytes[index] == .equals else {
-                throw fault(in: bytes, afterName: index > start)
+                throw error(in: bytes, afterName: index > start)
             }
             index += 1
             if index < end, bytes[index].isBlank { throw Self.blanksAroundEquals(at: index) }
@@ -157,24 +158,25 @@ extension HeaderParameters {
             let value = isQuoted ? try quotedString(in: bytes, &escapes) : try unquoted(in: bytes)
             skip(in: bytes) { $0.isBlank }
             guard index == end || bytes[index] == .semicolon else {
-                throw Fault(index: index, reason: "A parameter's value is followed by something else than a semicolon.")
+                throw SyntaxError(
+                    index: index, reason: "A parameter's value is followed by something else than a semicolon.")
             }
             return Parameter(name: name, value: value, isQuoted: isQuoted, escapes: escapes)
         }
 
-        /// The fault of a name without an equals sign. Not inlined, because the fault is rare.
+        /// The error of a name without an equals sign. Not inlined, because the error is rare.
         @inline(never)
-        private func fault(in bytes: Span<UInt8>, afterName: Bool) -> Fault {
+        private func error(in bytes: Span<UInt8>, afterName: Bool) -> SyntaxError {
             var rest = self
             rest.skip(in: bytes) { $0.isBlank }
             let isBlank = afterName && rest.index > index && rest.index < end && bytes[rest.index] == .equals
             return isBlank
                 ? Self.blanksAroundEquals(at: index)
-                : Fault(index: index, reason: "A parameter is not written as name=value.")
+                : SyntaxError(index: index, reason: "A parameter is not written as name=value.")
         }
 
-        private static func blanksAroundEquals(at index: Int) -> Fault {
-            Fault(
+        private static func blanksAroundEquals(at index: Int) -> SyntaxError {
+            SyntaxError(
                 index: index,
                 reason: "There are blanks around the equals sign of a parameter, which RFC 9110 §5.6.6 does not allow.")
         }
@@ -185,16 +187,17 @@ extension HeaderParameters {
         }
 
         /// A value without quotes. It may contain more than a token, because clients write unquoted names in UTF-8.
-        private mutating func unquoted(in bytes: Span<UInt8>) throws(Fault) -> Range<Int> {
+        private mutating func unquoted(in bytes: Span<UInt8>) throws(SyntaxError) -> Range<Int> {
             let start = index
             skip(in: bytes) { $0 != .semicolon && $0 != .quote && !$0.isBlank }
-            guard index > start else { throw Fault(index: index, reason: "A parameter has no value.") }
+            guard index > start else { throw SyntaxError(index: index, reason: "A parameter has no value.") }
             return start..<index
         }
 
         @inline(__always)
-        private mutating func quotedString(in bytes: Span<UInt8>, _ escapes: inout Escapes) throws(Fault) -> Range<Int>
-        {
+        private mutating func quotedString(
+            in bytes: Span<UInt8>, _ escapes: inout Escapes
+        ) throws(SyntaxError) -> Range<Int> {
             let start = index
             index += 1
             skip(in: bytes) { $0 != .quote && $0 != .backslash }
@@ -209,7 +212,7 @@ extension HeaderParameters {
         @inline(never)
         private mutating func rest(
             ofStringAt start: Int, in bytes: Span<UInt8>, _ escapes: inout Escapes
-        ) throws(Fault) -> Range<Int> {
+        ) throws(SyntaxError) -> Range<Int> {
             while index < end {
                 skip(in: bytes) { $0 != .quote && $0 != .backslash }
                 guard index < end else { break }
@@ -228,7 +231,7 @@ extension HeaderParameters {
                 }
                 index += 1
             }
-            throw Fault(index: start, reason: "A quoted string is not closed.")
+            throw SyntaxError(index: start, reason: "A quoted string is not closed.")
         }
 
         /// Whether a value may end before an index, because another parameter or no byte follows.

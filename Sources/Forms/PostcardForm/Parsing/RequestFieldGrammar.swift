@@ -5,7 +5,7 @@ import PostcardFoundation
 /// All fields must be stream-safe: see ``CombiningMarks``. Some fields also have a grammar and a maximum length.
 package enum RequestFieldGrammar {
     /// The reason why a field is refused.
-    package enum Fault: Sendable, Hashable {
+    package enum Refusal: Sendable, Hashable {
         /// The field has more combining marks in a row than any text needs.
         case tooManyMarks(offset: Int)
         /// The field has a byte that its grammar does not allow.
@@ -63,14 +63,14 @@ package enum RequestFieldGrammar {
     ]
 
     /// The reason why a field is refused; `nil` if the field is accepted.
-    package static func fault(ofField name: String, _ value: some Collection<UInt8>) -> Fault? {
-        check(value, ofField: name)
+    package static func refusal(ofField name: String, _ value: some Collection<UInt8>) -> Refusal? {
+        check(value, of: name)
     }
 
     /// The reason why a field is refused. This method is not generic, which makes it faster for receivers' values.
-    package static func fault(ofField name: String, _ value: String.UTF8View) -> Fault? { check(value, ofField: name) }
+    package static func refusal(ofField name: String, _ value: String.UTF8View) -> Refusal? { check(value, of: name) }
 
-    private static func check(_ value: some Collection<UInt8>, ofField name: String) -> Fault? {
+    private static func check(_ value: some Collection<UInt8>, of name: String) -> Refusal? {
         guard let rule = rules.first(where: { name.utf8.isEqualIgnoringCase($0.name) }) else {
             return tooManyMarks(in: value)
         }
@@ -85,19 +85,19 @@ package enum RequestFieldGrammar {
 
     /// The reason why a request's target is refused; `nil` if it is accepted. The decoded target is checked, because
     /// routes and queries are decoded before they are compared.
-    package static func fault(ofTarget target: some Collection<UInt8>) -> Fault? { check(target: target) }
+    package static func refusal(ofTarget target: some Collection<UInt8>) -> Refusal? { check(target: target) }
 
     /// The reason why a target is refused. This method is not generic, which makes it faster for receivers' targets.
-    package static func fault(ofTarget target: String.UTF8View) -> Fault? { check(target: target) }
+    package static func refusal(ofTarget target: String.UTF8View) -> Refusal? { check(target: target) }
 
-    private static func tooManyMarks(in text: some Collection<UInt8>) -> Fault? {
+    private static func tooManyMarks(in text: some Collection<UInt8>) -> Refusal? {
         // Most texts are ASCII.
         guard text.contains(where: { $0 >= 0x80 }) else { return nil }
-        return CombiningMarks.firstExcess(in: text).map(Fault.tooManyMarks)
+        return CombiningMarks.firstExcess(in: text).map(Refusal.tooManyMarks)
     }
 
-    private static func check(target: some Collection<UInt8>) -> Fault? {
-        if let fault = tooManyMarks(in: target) { return fault }
+    private static func check(target: some Collection<UInt8>) -> Refusal? {
+        if let refusal = tooManyMarks(in: target) { return refusal }
         guard target.contains(.percent) else { return nil }
         return CombiningMarks.firstExcess(in: PercentEncoding.decoded(target).bytes).map {
             .tooManyMarks(offset: PercentEncoding.offset(ofDecoded: $0, in: Array(target)))
@@ -105,7 +105,7 @@ package enum RequestFieldGrammar {
     }
 }
 
-extension RequestFieldGrammar.Fault {
+extension RequestFieldGrammar.Refusal {
     package var code: FormProblem.Code {
         switch self {
         case .tooManyMarks: .tooManyCombiningMarks

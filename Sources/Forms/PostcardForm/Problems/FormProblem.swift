@@ -24,7 +24,7 @@ public struct FormProblem: PostcardError, Hashable {
     /// The kind of problem.
     public let code: Code
 
-    /// The offset of the first wrong byte, counted from the start of the body. 0 for a fault in the request's head.
+    /// The offset of the first wrong byte, counted from the start of the body. 0 for an error in the request's head.
     public let offset: Int64
 
     /// The index of the part with the problem, from 0; `nil` if the problem is outside of all parts.
@@ -87,8 +87,8 @@ extension FormProblem {
         FormProblem(.malformedParameter, at: offset, part: partIndex, reason)
     }
 
-    static func invalidBoundary(_ fault: String) -> FormProblem {
-        FormProblem(.invalidBoundary, at: 0, "The boundary is not allowed: \(fault).")
+    static func invalidBoundary(_ reason: String) -> FormProblem {
+        FormProblem(.invalidBoundary, at: 0, "The boundary is not allowed: \(reason).")
     }
 }
 

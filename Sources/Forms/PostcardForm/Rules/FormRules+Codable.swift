@@ -3,7 +3,7 @@ public import PostcardFoundation
 extension FormRules {
     /// Reads rules from JSON, such as the content of a file.
     ///
-    /// - Throws: ``FormRulesError``, with the fault and its path in the JSON.
+    /// - Throws: ``FormRulesError``, with the error and its path in the JSON.
     public init(json: Data) throws(FormRulesError) {
         do {
             self = try JSONDecoder().decode(FormRules.self, from: json)

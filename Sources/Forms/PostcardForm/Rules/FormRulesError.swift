@@ -23,10 +23,10 @@ public struct FormRulesError: PostcardError {
     /// The kind of the error.
     public let code: Code
 
-    /// The path of the fault in the rules, from the outermost key: `["files", "petImage", "types"]`.
+    /// The path of the error in the rules, from the outermost key: `["files", "petImage", "types"]`.
     public let path: [String]
 
-    /// The fault, in a sentence.
+    /// The error, in a sentence.
     public let message: String
 
     /// The advice on what to write instead, in a sentence.

@@ -22,24 +22,24 @@ struct PatternParser {
         scalars = Array(source.unicodeScalars)
     }
 
-    mutating func parse() throws(PatternFault) -> PatternNode {
+    mutating func parse() throws(PatternError) -> PatternNode {
         guard scalars.count <= Self.maximumLength else {
-            throw PatternFault("it has more than \(Self.maximumLength) characters", advice: "Write a shorter one.")
+            throw PatternError("it has more than \(Self.maximumLength) characters", advice: "Write a shorter one.")
         }
         let node = try choice()
         if index < scalars.count {
-            throw PatternFault("the ) at character \(index) closes nothing", advice: #"Write \) for the mark itself."#)
+            throw PatternError("the ) at character \(index) closes nothing", advice: #"Write \) for the mark itself."#)
         }
         return node
     }
 
-    private mutating func choice() throws(PatternFault) -> PatternNode {
+    private mutating func choice() throws(PatternError) -> PatternNode {
         var branches = [try sequence()]
         while take("|") { branches.append(try sequence()) }
         return branches.count == 1 ? branches[0] : .choice(branches)
     }
 
-    private mutating func sequence() throws(PatternFault) -> PatternNode {
+    private mutating func sequence() throws(PatternError) -> PatternNode {
         if depth == 0 { _ = take("^") }
         var items: [PatternNode] = []
         while let next = peek, next != "|", next != ")" {
@@ -53,7 +53,7 @@ struct PatternParser {
         return items.isEmpty ? .empty : .sequence(items)
     }
 
-    private mutating func atom() throws(PatternFault) -> PatternNode {
+    private mutating func atom() throws(PatternError) -> PatternNode {
         let start = index
         guard let scalar = next() else { return .empty }
         switch scalar {
@@ -66,11 +66,11 @@ struct PatternParser {
         case ".":
             return .set(.allButLineBreaks)
         case "*", "+", "?", "{":
-            throw PatternFault(
+            throw PatternError(
                 "there is nothing before the \(scalar) at character \(start) to repeat",
                 advice: #"Write \\#(scalar) for the mark itself."#)
         case "^", "$":
-            throw PatternFault(
+            throw PatternError(
                 "the \(scalar) at character \(start) is not at the pattern's own beginning or end",
                 advice: #"A pattern matches the whole value. Leave it out, or write \\#(scalar) for the mark itself."#)
         default:
@@ -78,25 +78,25 @@ struct PatternParser {
         }
     }
 
-    private mutating func group(from start: Int) throws(PatternFault) -> PatternNode {
+    private mutating func group(from start: Int) throws(PatternError) -> PatternNode {
         if take("?"), !take(":") {
-            throw PatternFault(
+            throw PatternError(
                 "the group at character \(start) is of a kind that needs going back over the text",
                 advice: "Use only (…) or (?:…), and check the rest in the program that receives the form.")
         }
         guard depth < Self.maximumDepth else {
-            throw PatternFault("its groups are nested more than \(Self.maximumDepth) deep", advice: "Write it flatter.")
+            throw PatternError("its groups are nested more than \(Self.maximumDepth) deep", advice: "Write it flatter.")
         }
         depth += 1
         let node = try choice()
         depth -= 1
         guard take(")") else {
-            throw PatternFault("the ( at character \(start) is not closed", advice: #"Close it, or write \(."#)
+            throw PatternError("the ( at character \(start) is not closed", advice: #"Close it, or write \(."#)
         }
         return node
     }
 
-    private mutating func quantified(_ node: PatternNode) throws(PatternFault) -> PatternNode {
+    private mutating func quantified(_ node: PatternNode) throws(PatternError) -> PatternNode {
         let start = index
         let result: PatternNode
         if take("*") {
@@ -111,22 +111,22 @@ struct PatternParser {
             return node
         }
         if let mark = peek, ["*", "+", "?", "{"].contains(mark) {
-            throw PatternFault(
+            throw PatternError(
                 "a quantifier follows a quantifier at character \(index)", advice: "Write one, or put a group around.")
         }
         return result
     }
 
-    private mutating func counted(_ node: PatternNode, from start: Int) throws(PatternFault) -> PatternNode {
-        let fault = PatternFault(
+    private mutating func counted(_ node: PatternNode, from start: Int) throws(PatternError) -> PatternNode {
+        let error = PatternError(
             "the { at character \(start) begins no {2}, {2,} or {2,5} of at most \(Self.maximumRepetitions)",
             advice: #"Write it so, or \{ for the mark itself."#)
-        guard let least = number() else { throw fault }
+        guard let least = number() else { throw error }
         var most: Int? = least
         if take(",") { most = peek == "}" ? nil : number() ?? -1 }
         guard take("}"), least <= Self.maximumRepetitions, (most ?? least) >= least,
             (most ?? 0) <= Self.maximumRepetitions
-        else { throw fault }
+        else { throw error }
         return .repetition(node, least: least, most: most)
     }
 
@@ -144,7 +144,7 @@ struct PatternParser {
 // MARK: - Sets
 
 extension PatternParser {
-    private mutating func bracketed(from start: Int) throws(PatternFault) -> ScalarSet {
+    private mutating func bracketed(from start: Int) throws(PatternError) -> ScalarSet {
         var set = ScalarSet()
         set.isNegated = take("^")
         var isFirst = true
@@ -159,20 +159,20 @@ extension PatternParser {
             }
             index += 1
             guard let high = try setItem(into: &set), low <= high else {
-                throw PatternFault(
+                throw PatternError(
                     "the range at character \(itemStart) does not go from a character to a later one",
                     advice: #"Write the lower one first, or \- for the mark itself."#)
             }
             set.ranges.append(low...high)
         }
         guard take("]") else {
-            throw PatternFault("the [ at character \(start) is not closed", advice: #"Close it, or write \[."#)
+            throw PatternError("the [ at character \(start) is not closed", advice: #"Close it, or write \[."#)
         }
         return set
     }
 
     /// Reads an item of a set. Returns a single character, or adds a class of characters to the set and returns `nil`.
-    private mutating func setItem(into set: inout ScalarSet) throws(PatternFault) -> UInt32? {
+    private mutating func setItem(into set: inout ScalarSet) throws(PatternError) -> UInt32? {
         guard let scalar = next() else { return nil }
         guard scalar == "\\" else { return scalar.value }
         let escaped = try escape()
@@ -182,9 +182,9 @@ extension PatternParser {
     }
 
     /// Reads an escape after its backslash, and returns the characters that it stands for.
-    private mutating func escape() throws(PatternFault) -> ScalarSet {
+    private mutating func escape() throws(PatternError) -> ScalarSet {
         let start = index - 1
-        let unknown = PatternFault(
+        let unknown = PatternError(
             "the escape at character \(start) is not known here",
             advice: #"Known are \d \w \s \D \W \S \p{…} \P{…} \t \n \r \u{…} and a backslash before a mark."#)
         guard let scalar = next() else { throw unknown }

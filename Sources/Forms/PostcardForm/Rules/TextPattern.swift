@@ -65,7 +65,7 @@ extension TextPattern: Hashable, CustomStringConvertible {
 }
 
 /// The reason why a text is not a valid pattern.
-struct PatternFault: Error {
+struct PatternError: Error {
     let reason: String
     let advice: String
 
@@ -88,12 +88,12 @@ struct PatternProgram: Sendable {
 
     private(set) var instructions: [Instruction] = []
 
-    init(_ node: PatternNode) throws(PatternFault) {
+    init(_ node: PatternNode) throws(PatternError) {
         try append(node)
         instructions.append(.accept)
     }
 
-    private mutating func append(_ node: PatternNode) throws(PatternFault) {
+    private mutating func append(_ node: PatternNode) throws(PatternError) {
         switch node {
         case .empty:
             break
@@ -108,7 +108,7 @@ struct PatternProgram: Sendable {
         }
     }
 
-    private mutating func append(choice branches: ArraySlice<PatternNode>) throws(PatternFault) {
+    private mutating func append(choice branches: ArraySlice<PatternNode>) throws(PatternError) {
         var ends: [Int] = []
         for branch in branches.dropLast() {
             let split = instructions.count
@@ -122,7 +122,7 @@ struct PatternProgram: Sendable {
         for end in ends { instructions[end] = .jump(instructions.count) }
     }
 
-    private mutating func append(_ body: PatternNode, least: Int, most: Int?) throws(PatternFault) {
+    private mutating func append(_ body: PatternNode, least: Int, most: Int?) throws(PatternError) {
         for _ in 0..<least {
             let start = instructions.count
             try append(body)
@@ -146,9 +146,9 @@ struct PatternProgram: Sendable {
         for split in splits { instructions[split] = .split(split + 1, instructions.count) }
     }
 
-    private mutating func emit(_ instruction: Instruction) throws(PatternFault) {
+    private mutating func emit(_ instruction: Instruction) throws(PatternError) {
         guard instructions.count < TextPattern.maximumStates else {
-            throw PatternFault(
+            throw PatternError(
                 "it has more than \(TextPattern.maximumStates) states",
                 advice: "Repeat less, and say how long the value may be by maximumCharacters.")
         }

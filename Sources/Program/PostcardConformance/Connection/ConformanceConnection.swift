@@ -154,7 +154,7 @@ final class ResponseInbox: Sendable {
     var isOpen: Bool { state.withLock { $0.failure == nil } }
 
     func beginRequest(isHead: Bool) {
-        state.withLock { $0.reader.answersHead = isHead }
+        state.withLock { $0.reader.respondsToHead = isHead }
     }
 
     // MARK: - From the event loop

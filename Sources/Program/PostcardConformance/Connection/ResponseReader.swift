@@ -22,7 +22,7 @@ struct ResponseReader {
     }
 
     /// Whether the next final response belongs to HEAD, and therefore has no content.
-    var answersHead = false
+    var respondsToHead = false
 
     private var state = State.head
     private var lines: [String] = []
@@ -133,7 +133,7 @@ struct ResponseReader {
 
     /// The framing of a response's content (RFC 9112 §6.3).
     private func content(of response: RawResponse) throws(ConnectionFailure) -> State {
-        if response.isInterim || response.status == 204 || response.status == 304 || answersHead {
+        if response.isInterim || response.status == 204 || response.status == 304 || respondsToHead {
             return .content(remaining: 0)
         }
         if let coding = response.fields[.transferEncoding] {

@@ -16,7 +16,7 @@ struct ArgumentsFile {
     let arguments: [[UInt8]]
 
     /// The reason why a line is invalid.
-    private struct Fault: Error {
+    private struct SyntaxError: Error {
         let line: Int
         let message: String
     }
@@ -26,21 +26,21 @@ struct ArgumentsFile {
         do {
             try self.init(
                 name == "-" ? SmallFile.bytes(of: .standardInput) : SmallFile.bytes(of: FilePath(name)))
-        } catch let fault as Fault {
-            throw ValidationError("Line \(fault.line) of \(name): \(fault.message)")
+        } catch let error as SyntaxError {
+            throw ValidationError("Line \(error.line) of \(name): \(error.message)")
         } catch {
             throw ValidationError("The file \(name) of --config \(error)")
         }
     }
 
-    private init(_ bytes: [UInt8]) throws(Fault) {
+    private init(_ bytes: [UInt8]) throws(SyntaxError) {
         var arguments: [[UInt8]] = []
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() { arguments += try Self.arguments(line, number: index + 1) }
         self.arguments = arguments
     }
 
-    private static func arguments(_ line: ArraySlice<UInt8>, number: Int) throws(Fault) -> [[UInt8]] {
+    private static func arguments(_ line: ArraySlice<UInt8>, number: Int) throws(SyntaxError) -> [[UInt8]] {
         var rest = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
         rest = rest.drop(while: \.isBlank)
         guard let first = rest.first, first != UInt8(ascii: "#") else { return [] }
@@ -52,19 +52,19 @@ struct ArgumentsFile {
         }
         let option = isDashed ? Array(name) : Array("--".utf8) + name
         if CommandLineArguments.config.contains(String(decoding: option, as: UTF8.self)) {
-            throw Fault(line: number, message: "A file of --config cannot name another one.")
+            throw SyntaxError(line: number, message: "A file of --config cannot name another one.")
         }
         return [option] + (try value(rest, number: number).map { [$0] } ?? [])
     }
 
     /// The value of an option in a line; `nil` if the line has no value.
-    private static func value(_ text: ArraySlice<UInt8>, number: Int) throws(Fault) -> [UInt8]? {
+    private static func value(_ text: ArraySlice<UInt8>, number: Int) throws(SyntaxError) -> [UInt8]? {
         guard let first = text.first else { return nil }
         guard first == UInt8(ascii: "\"") else {
             let value = text.prefix { !$0.isBlank }
             let rest = text[value.endIndex...].drop(while: \.isBlank)
             guard rest.isEmpty || rest.first == UInt8(ascii: "#") else {
-                throw Fault(line: number, message: "A value with blanks needs quotes around it: \"…\".")
+                throw SyntaxError(line: number, message: "A value with blanks needs quotes around it: \"…\".")
             }
             return Array(value)
         }
@@ -79,7 +79,7 @@ struct ArgumentsFile {
             }
             index += 1
         }
-        guard index < text.endIndex else { throw Fault(line: number, message: "The quotes are not closed.") }
+        guard index < text.endIndex else { throw SyntaxError(line: number, message: "The quotes are not closed.") }
         return value
     }
 }

@@ -49,7 +49,7 @@ struct FormArgument {
     }
 
     /// The reason why an argument is invalid.
-    struct Fault: Error, CustomStringConvertible {
+    struct SyntaxError: Error, CustomStringConvertible {
         let description: String
     }
 
@@ -62,7 +62,7 @@ struct FormArgument {
         // The search is in bytes, because an equals sign and the next code point may be one character.
         let bytes = value.text.bytes
         guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")) else {
-            throw Fault(description: "'\(value.text)' is not written as name=value, name=@file or name=<file.")
+            throw SyntaxError(description: "'\(value.text)' is not written as name=value, name=@file or name=<file.")
         }
         let name = equals > 0 ? ArgumentText(bytes[..<equals]) : nil
         self.name = name
@@ -98,7 +98,7 @@ struct FormArgument {
         case UInt8(ascii: "(") where scanner.isAtAttribute:
             let group = try part(Part(source: .text("")), &scanner, in: argument)
             guard group.filename == nil, group.encoding == nil else {
-                throw Fault(description: "'\(argument)' begins a multipart, which has only ;type= and ;headers=.")
+                throw SyntaxError(description: "'\(argument)' begins a multipart, which has only ;type= and ;headers=.")
             }
             return .groupStart(group.contentType, group.headers)
         default:
@@ -112,7 +112,7 @@ struct FormArgument {
         _ part: Part, _ scanner: inout FormArgumentScanner, before end: UInt8? = nil, in argument: ArgumentText
     ) throws -> Part {
         if part.source == .file(path: "") || part.source == .textOfFile(path: "") {
-            throw Fault(description: "'\(argument)' names no file.")
+            throw SyntaxError(description: "'\(argument)' names no file.")
         }
         var part = part
         while let (attribute, value, isFile) = try scanner.nextAttribute(before: end) {
@@ -124,14 +124,14 @@ struct FormArgument {
                     part.headers.files.append(value)
                 } else {
                     guard let text = value.text else {
-                        throw Fault(description: "'\(value)' is not UTF-8, which header fields must be.")
+                        throw SyntaxError(description: "'\(value)' is not UTF-8, which header fields must be.")
                     }
                     part.headers.fields.append(try HeaderArgument(text).field)
                 }
             case .encoder:
                 guard let encoding = ContentEncoding(rawValue: value.description.lowercased()) else {
                     let known = ContentEncoding.allCases.map(\.rawValue).joined(separator: ", ")
-                    throw Fault(description: "'\(value)' is not an encoder. Write one of \(known).")
+                    throw SyntaxError(description: "'\(value)' is not an encoder. Write one of \(known).")
                 }
                 part.encoding = encoding
             }
@@ -200,7 +200,7 @@ struct FormArgumentScanner {
         while found == nil {
             guard !rest.isEmpty, rest.first != end else { return nil }
             guard let (attribute, start) = attribute(at: rest.startIndex) else {
-                throw FormArgument.Fault(
+                throw FormArgument.SyntaxError(
                     description: "'\(ArgumentText(rest))' is not understood; expected ;type=, ;filename=, ;headers= or "
                         + ";encoder=.")
             }
@@ -265,7 +265,7 @@ struct HeaderArgument {
     let isRemoval: Bool
 
     /// The reason why an argument is invalid.
-    struct Fault: Error, CustomStringConvertible {
+    struct SyntaxError: Error, CustomStringConvertible {
         let description: String
     }
 
@@ -274,12 +274,12 @@ struct HeaderArgument {
         guard let colon = argument.firstIndex(of: isEmpty ? ";" : ":"),
             let name = HTTPField.Name(String(argument[..<colon]))
         else {
-            throw Fault(description: "'\(argument)' is not written as Name: value.")
+            throw SyntaxError(description: "'\(argument)' is not written as Name: value.")
         }
         let value = argument[argument.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
         isRemoval = !isEmpty && value.isEmpty
         guard HTTPField.isValidValue(String(value)) else {
-            throw Fault(description: "The value of the header field \(name) holds a control character.")
+            throw SyntaxError(description: "The value of the header field \(name) holds a control character.")
         }
         field = HTTPField(name: name, value: String(value))
     }

@@ -158,8 +158,8 @@ struct TextFile {
                 path == "-"
                 ? try SmallFile.bytes(of: .standardInput)
                 : try SmallFile.bytes(of: FilePath(try SentFile(path).url.path))
-        } catch let fault as SmallFile.Fault {
-            throw CommandFailure.input(name, fault.description)
+        } catch let error as SmallFile.ReadError {
+            throw CommandFailure.input(name, error.description)
         }
     }
 

@@ -51,7 +51,7 @@ struct QueueRun: AsyncParsableCommand {
     var maxDelay = 1800.0
 
     @Flag(
-        name: .customLong("accept-early-answer"),
+        name: .customLong("accept-early-response"),
         help: "Accept a 2xx response that arrives before the whole form was sent.")
     var acceptsEarlyResponse = false
 

@@ -42,7 +42,7 @@ struct Send: AsyncParsableCommand {
     var timeout = 60.0
 
     @Option(
-        name: .customLong("answer-timeout"),
+        name: .customLong("response-timeout"),
         help: ArgumentHelp(
             "How long the whole response may take, from the end of the form to the end of the response.",
             discussion: "Defaults to five times --timeout.", valueName: "seconds"))
@@ -98,7 +98,7 @@ struct Send: AsyncParsableCommand {
     var digests = false
 
     @Flag(
-        name: .customLong("accept-early-answer"),
+        name: .customLong("accept-early-response"),
         help: "Accept a 2xx response that arrives before the whole form was sent.")
     var acceptsEarlyResponse = false
 

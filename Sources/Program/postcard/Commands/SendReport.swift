@@ -90,7 +90,7 @@ extension UploadResponse {
     /// The JSON of the body; `nil` if the body or its `Content-Type` is not JSON.
     var jsonValue: Any? {
         guard mediaType == "application/json" || mediaType.hasSuffix("+json") else { return nil }
-        guard JSON.faultForDecoders(in: body) == nil else { return nil }
+        guard JSON.reasonNotToDecode(body) == nil else { return nil }
         return try? JSONSerialization.jsonObject(with: body, options: .fragmentsAllowed)
     }
 }

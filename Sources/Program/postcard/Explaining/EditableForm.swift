@@ -102,7 +102,7 @@ struct EditableForm {
             attributes += ";type=\(needsQuotes(type.value) ? CurlWord.quoted(type.value) : type.value)".utf8
         }
         if let filename = part.content.filename { attributes += ";filename=\(CurlWord.quoted(filename))".utf8 }
-        for field in part.content.headers
+        for field in part.content.headerFields
         where !["content-disposition", "content-type"].contains(field.name.lowercased()) {
             if (try? HeaderArgument("\(field.name): \(field.value)")) != nil {
                 attributes += ";headers=\(CurlWord.quoted("\(field.name): \(field.value)"))".utf8

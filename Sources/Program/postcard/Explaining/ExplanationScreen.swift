@@ -14,7 +14,7 @@ struct ExplanationReport: Encodable {
     var editable: String?
 
     enum Fix {
-        case written(FixedFile.Outcome)
+        case written(FixedFile.Written)
         /// Nothing was written, because only the sender can fix the problems.
         case nothingCertain
         case failed(CommandFailure)
@@ -34,7 +34,7 @@ struct ExplanationReport: Encodable {
         try container.encodeIfPresent(editable, forKey: .editable)
         guard let fix else { return }
         var (fixed, left) = ([Finding](), explanation.findings)
-        if case .written(let outcome) = fix, !outcome.fixed.isEmpty { (fixed, left) = (outcome.fixed, outcome.left) }
+        if case .written(let file) = fix, !file.fixed.isEmpty { (fixed, left) = (file.fixed, file.left) }
         try container.encode(fixed.map(\.code.rawValue), forKey: .fixed)
         try container.encode(left.map(\.code.rawValue), forKey: .left)
     }
@@ -50,7 +50,7 @@ struct ExplanationReport: Encodable {
         }
         return switch fix {
         case nil, .failed: lines
-        case .written(let outcome): lines + outcome.lines(columns: columns, style: style)
+        case .written(let file): lines + file.lines(columns: columns, style: style)
         case .nothingCertain:
             lines + ["", style("Nothing is fixed, because only its sender can know what was meant.", .warning)]
         }

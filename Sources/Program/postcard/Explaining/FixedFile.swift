@@ -18,7 +18,7 @@ struct FixedFile {
         case body(contentType: String)
     }
 
-    struct Outcome {
+    struct Written {
         let path: String
         let fixed: [Finding]
         let left: [Finding]
@@ -41,7 +41,7 @@ struct FixedFile {
     /// Returns `nil` if only the sender can fix the problems, and nothing was written.
     private func write(
         _ explanation: Explanation, from source: Source, read: ((RawSpan) throws -> Void) throws -> Void
-    ) throws -> Outcome? {
+    ) throws -> Written? {
         guard explanation.isValid || !explanation.fixable.isEmpty else { return nil }
         let outcome: (fixed: [Finding], left: [Finding])
         do {
@@ -71,7 +71,7 @@ struct FixedFile {
         }
         var contentType: String?
         if case .body = source { contentType = explanation.fixedContentType }
-        return Outcome(path: path, fixed: outcome.fixed, left: outcome.left, contentType: contentType)
+        return Written(path: path, fixed: outcome.fixed, left: outcome.left, contentType: contentType)
     }
 
     /// Finds the path to write to, and the status of the file there; `nil` for a new file. If ``path`` is a symbolic
@@ -165,7 +165,7 @@ struct FixedFile {
     }
 }
 
-extension FixedFile.Outcome {
+extension FixedFile.Written {
     /// The fixed and the remaining problems, as lines for the end of the explanation.
     func lines(columns: Int, style: TextStyle) -> [String] {
         let action = fixed.isEmpty ? "Written unchanged to" : "Fixed in"

@@ -59,8 +59,8 @@ struct RetentionKeeper: Service {
         (Date(), start.duration(to: .now))
     }
 
-    func note(_ outcome: UploadReport.Outcome) {
-        if case .deleted(let id) = outcome { news.add { $0.deleted.append(id) } }
+    func note(_ event: UploadReport.RecordEvent) {
+        if case .deleted(let id) = event { news.add { $0.deleted.append(id) } }
     }
 
     /// Waits until all uploads of an unshared store are known. Forms that arrive earlier could exceed the limit.

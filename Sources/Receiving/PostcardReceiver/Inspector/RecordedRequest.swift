@@ -6,11 +6,11 @@ import PostcardReception
 import PostcardServer
 
 struct RecordedRequest: Sendable {
-    enum Outcome: Sendable {
-        case answered(status: Int, upload: UploadID?)
+    enum Ending: Sendable {
+        case responded(status: Int, upload: UploadID?)
         case refused(UploadProblem)
         /// The connection was closed before a response was sent.
-        case unanswered
+        case cutOff
     }
 
     /// The number of the request since the receiver started, counted from 1.
@@ -27,19 +27,19 @@ struct RecordedRequest: Sendable {
     /// The header fields in their order, with secrets masked.
     let fields: [(name: String, value: String)]
     let contentType: String?
-    let outcome: Outcome
+    let ending: Ending
     let notes: RequestRecorder.Notes
 
     var status: Int? {
-        switch outcome {
-        case .answered(let status, _): status
+        switch ending {
+        case .responded(let status, _): status
         case .refused(let problem): problem.status.code
-        case .unanswered: nil
+        case .cutOff: nil
         }
     }
 
     var upload: UploadID? {
-        if case .answered(_, let upload) = outcome { upload } else { nil }
+        if case .responded(_, let upload) = ending { upload } else { nil }
     }
 
     /// The approximate size of the request in memory, in bytes.
@@ -53,7 +53,7 @@ struct RecordedRequest: Sendable {
 extension RecordedRequest {
     init(
         _ request: Request, on connection: UploadConnection?, scheme: String, received: Date, duration: Duration,
-        outcome: Outcome, notes: RequestRecorder.Notes
+        ending: Ending, notes: RequestRecorder.Notes
     ) {
         let head = request.head
         let host = head.authority.map(Secrets.masked(authority:))
@@ -64,7 +64,7 @@ extension RecordedRequest {
             received: received, duration: duration, client: connection?.clientAddress,
             method: head.method.rawValue, scheme: scheme, host: host ?? "",
             path: Secrets.masked(path: head.path ?? "/"), fields: (host.map { [("Host", $0)] } ?? []) + fields,
-            contentType: head.headerFields[.contentType], outcome: outcome, notes: notes)
+            contentType: head.headerFields[.contentType], ending: ending, notes: notes)
     }
 }
 
@@ -80,7 +80,7 @@ extension RecordedRequest {
             received: Date(), duration: .zero, client: refusal.client,
             method: words.first.map(String.init) ?? "", scheme: scheme, host: value("host") ?? "",
             path: words.count > 1 ? Secrets.masked(path: String(words[1])) : "", fields: fields,
-            contentType: value("content-type"), outcome: .refused(refusal.problem),
+            contentType: value("content-type"), ending: .refused(refusal.problem),
             notes: .none(refusedFor: refusal.problem))
     }
 
@@ -159,7 +159,7 @@ extension RecordedRequest {
         RecordedRequest(
             id: id, received: received, duration: duration, client: client, method: method, scheme: scheme, host: host,
             path: Secrets.hidingValues(ofPath: path), fields: fields.map(Secrets.hidingValue), contentType: contentType,
-            outcome: outcome, notes: notes.hidingValues)
+            ending: ending, notes: notes.hidingValues)
     }
 }
 

@@ -143,7 +143,7 @@ struct RequestDescription: Encodable {
 extension RecordedRequest {
     /// Whether all parts of the form were read and recorded.
     fileprivate var isReadWhole: Bool {
-        if case .refused = outcome { return false }
+        if case .refused = ending { return false }
         return notes.body.isComplete && notes.parts.count == notes.partCount
     }
 }
@@ -231,7 +231,7 @@ struct RequestSummary: Encodable, Sendable {
         // The list shows no values, except harmless ones.
         path = Secrets.hidingValues(ofPath: request.path)
         status = request.status
-        if case .refused(let problem) = request.outcome {
+        if case .refused(let problem) = request.ending {
             code = problem.code.rawValue
             // If PostcardDoctor has no explanation for a code, the code is its own title.
             let known = FormProblem.Code.known(problem.code.rawValue)?.title

@@ -146,16 +146,16 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         connection?.report.observer = recorder
         // The recorder is removed before the response is sent, because the client may read the response slowly.
         defer { connection?.report.observer = nil }
-        func keep(_ outcome: RecordedRequest.Outcome, _ notes: RequestRecorder.Notes) {
+        func keep(_ ending: RecordedRequest.Ending, _ notes: RequestRecorder.Notes) {
             let kept = RecordedRequest(
                 request, on: connection, scheme: scheme, received: received, duration: start.duration(to: .now),
-                outcome: outcome, notes: notes)
+                ending: ending, notes: notes)
             inspector.keep(kept)
         }
         do {
             let response = try await next(observed, context)
             keep(
-                .answered(status: response.status.code, upload: connection?.report.upload),
+                .responded(status: response.status.code, upload: connection?.report.upload),
                 recorder.finish(keepsBody: response.status.kind != .successful))
             return response
         } catch let problem as UploadProblem {
@@ -164,7 +164,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
             keep(.refused(problem), recorder.finish(refusedFor: problem, keepsBody: true))
             throw problem
         } catch {
-            keep(.unanswered, recorder.finish(keepsBody: true))
+            keep(.cutOff, recorder.finish(keepsBody: true))
             throw error
         }
     }
@@ -180,7 +180,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
             inspector.keep(
                 RecordedRequest(
                     request, on: connection, scheme: scheme, received: Date(), duration: .zero,
-                    outcome: .refused(problem), notes: .none(refusedFor: problem)))
+                    ending: .refused(problem), notes: .none(refusedFor: problem)))
             throw problem
         }
     }

@@ -47,17 +47,17 @@ extension Receiver {
 
         var local: LocalUploadStore? { store as? LocalUploadStore }
 
-        /// Passes the outcome of a form to the live events, the inspector, the retention and the webhooks.
-        func note(_ outcome: UploadReport.Outcome) {
-            switch outcome {
+        /// Passes the event of a record to the live events, the inspector, the retention and the webhooks.
+        func note(_ event: UploadReport.RecordEvent) {
+            switch event {
             case .recorded(let record): live.publish(.uploaded(record))
             case .deleted(let id):
                 inspector?.forget(id)
                 live.publish(.deleted(id))
             case .repeated: break
             }
-            keeper?.note(outcome)
-            webhooks?.note(outcome)
+            keeper?.note(event)
+            webhooks?.note(event)
         }
     }
 
@@ -87,7 +87,7 @@ extension Receiver {
             InspectionMiddleware(inspector: $0, uploadPath: uploads.path, scheme: scheme) as RouteMiddleware
         }
         return [TraceMiddleware(), RequestLog(report: onRequest)] + (inspection.map { [$0] } ?? []) + [
-            OutcomeMiddleware { parts.note($0) },
+            RecordEventMiddleware { parts.note($0) },
             OriginMiddleware(policy: origins),
             ProblemMiddleware(),
             HostMiddleware(

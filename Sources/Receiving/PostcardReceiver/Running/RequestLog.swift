@@ -148,14 +148,14 @@ private final class LogEntry: Sendable {
     }
 }
 
-/// Reports the outcome of each form as soon as it is known, even if sending the response fails.
-struct OutcomeMiddleware<Context: RequestContext>: RouterMiddleware {
-    let observe: @Sendable (UploadReport.Outcome) -> Void
+/// Reports the event of each record as soon as it is known, even if sending the response fails.
+struct RecordEventMiddleware<Context: RequestContext>: RouterMiddleware {
+    let observe: @Sendable (UploadReport.RecordEvent) -> Void
 
     func handle(
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
-        UploadConnection.current?.report.onOutcome(observe)
+        UploadConnection.current?.report.onRecordEvent(observe)
         return try await next(request, context)
     }
 }

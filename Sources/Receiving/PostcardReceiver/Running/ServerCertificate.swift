@@ -46,8 +46,8 @@ public struct ServerCertificate: Sendable, Hashable {
     ) throws(ServerCertificateError) -> Value {
         do {
             return try read(SmallFile.bytes(of: path))
-        } catch let fault as SmallFile.Fault {
-            throw ServerCertificateError(message: "The file \(path) of the \(kind) \(fault)")
+        } catch let error as SmallFile.ReadError {
+            throw ServerCertificateError(message: "The file \(path) of the \(kind) \(error)")
         } catch {
             throw ServerCertificateError(
                 message: "The \(kind) in \(path) cannot be read: \(error). Give a PEM file that may be read.")

@@ -47,9 +47,9 @@ final class WebhookDeliverer: Service {
 
     private var uptime: Duration { start.duration(to: .now) }
 
-    /// Reports the outcome of a request, so that the message about its record is sent at once.
-    func note(_ outcome: UploadReport.Outcome) {
-        if case .recorded(let record) = outcome {
+    /// Reports the event of a record, so that the message about its record is sent at once.
+    func note(_ event: UploadReport.RecordEvent) {
+        if case .recorded(let record) = event {
             continuation.yield(.recorded(record.id, of: UploadConnection.current?.peer))
         }
     }
@@ -163,19 +163,19 @@ final class WebhookDeliverer: Service {
             continuation.yield(.outbox(.ended(id, .unreadable("The record could not be read: \(error)"))))
             return
         }
-        let outcome: WebhookOutbox.Outcome
+        let delivery: WebhookOutbox.Delivery
         do {
             let status = try await webhook.post(message)
-            outcome = (200..<300).contains(status) ? .delivered : .failed(Self.reason(status))
+            delivery = (200..<300).contains(status) ? .delivered : .failed(Self.reason(status))
         } catch {
-            outcome = .failed("\(error)")
+            delivery = .failed("\(error)")
         }
         guard Task.isCancelled else {
-            continuation.yield(.outbox(.ended(id, outcome)))
+            continuation.yield(.outbox(.ended(id, delivery)))
             return
         }
         // A record whose attempt was interrupted by the shutdown stays in the outbox for the next start.
-        if outcome == .delivered { await settle(id) }
+        if delivery == .delivered { await settle(id) }
     }
 
     private static func reason(_ status: Int) -> String {

@@ -2,11 +2,11 @@ package import PostcardForm
 package import PostcardStore
 import Synchronization
 
-/// Passes the outcome of an upload request to the middleware, and holds the observer of the request's form.
+/// Passes what a request did to a record to the middleware, and holds the observer of the request's form.
 ///
 /// A report lives until the client has read the response, so it does not contain the record, which may be large.
 package final class UploadReport: Sendable {
-    package enum Outcome: Sendable {
+    package enum RecordEvent: Sendable {
         /// The form became a new record.
         case recorded(UploadRecord)
         /// An earlier request had already stored the form.
@@ -18,7 +18,7 @@ package final class UploadReport: Sendable {
         var upload: UploadID?
         var fileCount: Int?
         var observer: (any FormObserver)?
-        var onOutcome: (@Sendable (Outcome) -> Void)?
+        var onRecordEvent: (@Sendable (RecordEvent) -> Void)?
     }
 
     private let state = Mutex(State())
@@ -36,21 +36,21 @@ package final class UploadReport: Sendable {
     /// The number of files in the record that the request made.
     package var fileCount: Int? { state.withLock { $0.fileCount } }
 
-    /// Calls a closure with the outcome of the request as soon as the outcome is known.
-    package func onOutcome(_ body: @escaping @Sendable (Outcome) -> Void) {
-        state.withLock { $0.onOutcome = body }
+    /// Calls a closure with the event of the request as soon as the event is known.
+    package func onRecordEvent(_ body: @escaping @Sendable (RecordEvent) -> Void) {
+        state.withLock { $0.onRecordEvent = body }
     }
 
-    package func note(_ outcome: Outcome) {
-        let onOutcome = state.withLock { state in
-            switch outcome {
+    package func note(_ event: RecordEvent) {
+        let onRecordEvent = state.withLock { state in
+            switch event {
             case .recorded(let record): (state.upload, state.fileCount) = (record.id, record.files.count)
             case .repeated(let id): (state.upload, state.fileCount) = (id, nil)
             case .deleted: (state.upload, state.fileCount) = (nil, nil)
             }
-            return state.onOutcome
+            return state.onRecordEvent
         }
-        onOutcome?(outcome)
+        onRecordEvent?(event)
     }
 }
 

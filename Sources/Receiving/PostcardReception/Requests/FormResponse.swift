@@ -51,11 +51,11 @@ extension HTTPFields {
 }
 
 extension FinalResponse {
-    /// Makes the response to a form that became a record. `isAnswer` says whether the response is the
-    /// app's own, which does not show the record.
-    init(_ response: FormResponse, isAnswer: Bool, showing record: UploadID, length: Int64) {
+    /// Makes the response to a form that became a record. `isOwn` says whether the response is the app's
+    /// own, which does not show the record.
+    init(_ response: FormResponse, isOwn: Bool, showing record: UploadID, length: Int64) {
         self.init(
-            status: response.status, fields: response.headers, body: isAnswer ? response.bytes : nil, length: length,
+            status: response.status, fields: response.headers, body: isOwn ? response.bytes : nil, length: length,
             record: record)
     }
 

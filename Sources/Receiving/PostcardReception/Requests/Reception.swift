@@ -26,7 +26,7 @@ package struct Reception<Store: UploadStore>: Sendable {
         self.limit = limit
     }
 
-    /// An app's handler of a stored form, which returns the app's own answer, or `nil` to respond with the record.
+    /// An app's handler of a stored form, which returns the app's own response, or `nil` to respond with the record.
     package typealias StoredHandler = @Sendable (CommittedUpload) async throws -> FormResponse?
 
     /// Returns a copy that passes stored forms to the app.
@@ -45,8 +45,8 @@ package struct Reception<Store: UploadStore>: Sendable {
         let text: ShareAccount.Hold?
         /// The digest of the form, if the client asked for it.
         let digest: BodyDigest?
-        /// The app's own answer; `nil` if the response shows the record.
-        var answer: FormResponse?
+        /// The app's own response; `nil` if the response shows the record.
+        var ownResponse: FormResponse?
     }
 
     package func response(to request: IncomingRequest, on connection: (any RequestConnection)?, logger: Logger)
@@ -74,36 +74,36 @@ package struct Reception<Store: UploadStore>: Sendable {
         meter.received(upload)
         connection?.report.note(upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
         // The form counts as received even if the app refuses it.
-        received.answer = try await answer(to: upload, logger: logger)
+        received.ownResponse = try await ownResponse(to: upload, logger: logger)
         return received
     }
 
-    /// Returns the app's answer to a stored form: the answer that the store has kept, or else a new one.
-    private func answer(to upload: CommittedUpload, logger: Logger) async throws -> FormResponse? {
+    /// Returns the app's own response to a stored form: the one that the store has kept, or else a new one.
+    private func ownResponse(to upload: CommittedUpload, logger: Logger) async throws -> FormResponse? {
         guard let stored else { return nil }
-        let keeper = store as? any AnsweringUploadStore
+        let keeper = store as? any ResponseKeepingUploadStore
         let id = upload.record.id
         do {
-            if upload.isRepetition, let bytes = try await keeper?.answer(to: id) {
+            if upload.isRepetition, let bytes = try await keeper?.response(to: id) {
                 return try await JSONDecoder().decode(FinalResponse.self, from: Data(bytes)).response { _ in
                     .bytes(ByteBuffer(), nil)
                 }
             }
         } catch let error as DecodingError {
-            // If the kept answer cannot be read, the app answers again.
-            logger.error("Could not read an answer", metadata: ["upload": "\(id)", "error": "\(error)"])
+            // If the kept response cannot be read, the app responds again.
+            logger.error("Could not read the app's response", metadata: ["upload": "\(id)", "error": "\(error)"])
         } catch let error as UploadStoreError {
-            // An answer that differs from the kept answer would be wrong.
+            // A response that differs from the kept response would be wrong.
             throw problem(of: error, logger: logger)
         }
-        guard let answer = try await stored(upload) else { return nil }
+        guard let response = try await stored(upload) else { return nil }
         do {
-            let kept = FinalResponse(answer, isAnswer: true, showing: id, length: 0)
-            try await keeper?.keepAnswer(Array(kept.encoded()), to: id)
+            let kept = FinalResponse(response, isOwn: true, showing: id, length: 0)
+            try await keeper?.keepResponse(Array(kept.encoded()), to: id)
         } catch {
-            logger.error("Could not keep an answer", metadata: ["upload": "\(id)", "error": "\(error)"])
+            logger.error("Could not keep the app's response", metadata: ["upload": "\(id)", "error": "\(error)"])
         }
-        return answer
+        return response
     }
 
     /// Counts a refusal, unless ``ShareAccount`` has already counted it.
@@ -122,7 +122,7 @@ package struct Reception<Store: UploadStore>: Sendable {
     func response(
         showing received: Received, on connection: (any RequestConnection)?, logger: Logger
     ) async -> FormResponse {
-        if let answer = received.answer { return answer }
+        if let response = received.ownResponse { return response }
         var headers = HTTPFields(content: "application/json")
         headers[.location] = received.upload.record.url
         headers[.reprDigest] = received.digest?.fieldValue

@@ -16,7 +16,7 @@ extension ResumableReception {
     func receive(
         _ append: AppendRequest, _ request: IncomingRequest, on connection: (any RequestConnection)?,
         into upload: Uploads.Unfinished, _ holder: UploadLock.Holder, isWhole: Bool, _ logger: Logger
-    ) async throws -> Outcome {
+    ) async throws -> RequestOutcome {
         let reports = InterimReports(
             to: isWhole ? location(of: upload) : nil, limits(of: upload), append, on: connection, options)
         do {
@@ -195,7 +195,7 @@ extension ResumableReception {
     private func finish(
         _ upload: Uploads.Unfinished, _ holder: UploadLock.Holder, _ version: ResumptionVersion,
         on connection: (any RequestConnection)?, isWhole: Bool, _ logger: Logger
-    ) async throws -> Outcome {
+    ) async throws -> RequestOutcome {
         guard holder.beginFinishing() else { throw UploadProblem.supersededAppend }
         guard case .unfinished(let length) = upload.progress else { throw UploadProblem.unfinishedUploadNotFound }
         let known = upload.form
@@ -214,7 +214,7 @@ extension ResumableReception {
                 form, on: connection, observer: observer, under: known.key, logger: logger)
             let response = await reception.response(showing: received, on: connection, logger: logger)
             let final = FinalResponse(
-                response, isAnswer: received.answer != nil, showing: received.upload.record.id, length: length)
+                response, isOwn: received.ownResponse != nil, showing: received.upload.record.id, length: length)
             await store(final, of: upload, logger)
             return .response(describe(response, length, version))
         } catch let problem as UploadProblem {

@@ -8,7 +8,7 @@ import PostcardStore
 
 extension ResumableReception {
     func responding(
-        _ version: ResumptionVersion, _ logger: Logger, _ body: () async throws -> Outcome
+        _ version: ResumptionVersion, _ logger: Logger, _ body: () async throws -> RequestOutcome
     ) async throws -> FormResponse {
         switch try await naming(version, logger, body) {
         case .response(var response):
@@ -21,8 +21,8 @@ extension ResumableReception {
 
     /// Adds the limits of the upload to a refusal with status 413 (§4.1.4).
     func limiting(
-        _ upload: Uploads.Unfinished, _ version: ResumptionVersion, _ body: () async throws -> Outcome
-    ) async throws -> Outcome {
+        _ upload: Uploads.Unfinished, _ version: ResumptionVersion, _ body: () async throws -> RequestOutcome
+    ) async throws -> RequestOutcome {
         func limited(_ problem: UploadProblem) -> UploadProblem {
             guard problem.status == .contentTooLarge else { return problem }
             return problem.adding { $0.setUploadLimits(limits(of: upload), in: version) }

@@ -24,7 +24,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         return resumption
     }
 
-    enum Outcome {
+    enum RequestOutcome {
         case response(FormResponse)
         /// The form was refused, and the refusal must not be counted again. A final refusal ends the upload.
         case refusedForm(UploadProblem, isFinal: Bool)

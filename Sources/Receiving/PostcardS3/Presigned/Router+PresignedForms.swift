@@ -158,7 +158,7 @@ private struct PresignedFormRoutes: Sendable {
 
     private static func decoded<Value: Decodable>(_ type: Value.Type, _ body: ByteBuffer) throws -> Value {
         let bytes = Data(body.readableBytesView)
-        if let fault = JSON.faultForDecoders(in: bytes) { throw UploadProblem.malformedRequest(fault) }
+        if let reason = JSON.reasonNotToDecode(bytes) { throw UploadProblem.malformedRequest(reason) }
         do {
             return try JSONDecoder().decode(type, from: bytes)
         } catch {

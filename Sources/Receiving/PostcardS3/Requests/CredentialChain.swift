@@ -82,7 +82,7 @@ struct CredentialChain: Sendable {
 
     // MARK: - Services
 
-    private struct Answer: Decodable {
+    private struct Response: Decodable {
         let AccessKeyId: String
         let SecretAccessKey: String
         let Token: String?
@@ -92,12 +92,12 @@ struct CredentialChain: Sendable {
     private func credentials(_ json: [UInt8], from service: String) throws -> S3Credentials {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
-        guard let answer = try? decoder.decode(Answer.self, from: Data(json)) else {
+        guard let response = try? decoder.decode(Response.self, from: Data(json)) else {
             throw S3Error.unusableCredentials("The \(service) answered with something else than credentials.")
         }
         return S3Credentials(
-            accessKeyID: answer.AccessKeyId, secretAccessKey: answer.SecretAccessKey, sessionToken: answer.Token,
-            expires: answer.Expiration)
+            accessKeyID: response.AccessKeyId, secretAccessKey: response.SecretAccessKey, sessionToken: response.Token,
+            expires: response.Expiration)
     }
 
     private func ofContainer() async throws -> S3Credentials? {

@@ -220,7 +220,7 @@ final class S3Connection: Sendable {
         }
         guard response.status.kind != .successful else {
             guard document != nil else {
-                throw S3Error.unexpected("The answer for \(address) has no content.", status: response.status)
+                throw S3Error.unexpected("The response for \(address) has no content.", status: response.status)
             }
             return response
         }

@@ -101,7 +101,7 @@ struct ObjectStore: Sendable {
             // An unknown size must not count as 0, because an empty object marks a deleted record or an unused key.
             guard response.headers.first(name: "content-length").flatMap({ Int64($0) }) != nil else {
                 throw S3Error.unexpected(
-                    "The answer to a HEAD of \(address(of: key)) does not say the object's size.",
+                    "The response to a HEAD of \(address(of: key)) does not say the object's size.",
                     status: response.status)
             }
             return Self.head(response)
@@ -121,7 +121,7 @@ struct ObjectStore: Sendable {
             // An empty object has no ranges.
             let isWhole = response.status != 206 && response.body.readableBytes > 0
             if let range, isWhole || response.body.readableBytes > range.count {
-                throw S3Error.unexpected("The store does not answer requests for a range.", status: response.status)
+                throw S3Error.unexpected("The store does not support requests for a range.", status: response.status)
             }
             return (Self.head(response), response.body)
         }
@@ -161,7 +161,7 @@ struct ObjectStore: Sendable {
         guard let root = XMLNode.root(of: response.body.readableBytesView), root.name == "ListBucketResult",
             let time = response.headers.first(name: "date").flatMap(StoreTime.date(ofField:))
         else {
-            throw S3Error.unexpected("The answer of \(endpoint) is not a listing.", status: response.status)
+            throw S3Error.unexpected("The response of \(endpoint) is not a listing.", status: response.status)
         }
         let objects = try root.children.filter { $0.name == "Contents" }.map { node in
             guard let key = node.text(of: "Key"), key.hasPrefix(self.prefix),
@@ -205,7 +205,7 @@ struct ObjectStore: Sendable {
         request.query = [("uploads", "")]
         let response = try await connection.response(to: request)
         guard let id = XMLNode.root(of: response.body.readableBytesView)?.text(of: "UploadId") else {
-            throw S3Error.unexpected("The answer to the beginning of a multipart upload has no identifier.")
+            throw S3Error.unexpected("The response to the beginning of a multipart upload has no identifier.")
         }
         return id
     }
@@ -217,7 +217,7 @@ struct ObjectStore: Sendable {
                 method: .PUT, key: prefix + key, query: [("partNumber", "\(number)"), ("uploadId", upload)], body: body)
         )
         guard let tag = response.headers.first(name: "etag") else {
-            throw S3Error.unexpected("The answer to a part has no ETag.")
+            throw S3Error.unexpected("The response to a part has no ETag.")
         }
         return tag
     }
@@ -264,7 +264,7 @@ struct ObjectStore: Sendable {
             to: S3Request(method: .GET, query: [("prefix", self.prefix + prefix), ("uploads", "")]))
         guard let root = XMLNode.root(of: response.body.readableBytesView),
             let time = response.headers.first(name: "date").flatMap(StoreTime.date(ofField:))
-        else { throw S3Error.unexpected("The answer of \(endpoint) is not a listing.") }
+        else { throw S3Error.unexpected("The response of \(endpoint) is not a listing.") }
         let parts = root.children.compactMap { node -> OpenParts? in
             guard node.name == "Upload", let key = node.text(of: "Key"), key.hasPrefix(self.prefix),
                 let id = node.text(of: "UploadId"),

@@ -25,9 +25,9 @@ public final class S3Upload: PendingUpload {
     private var sourceTag: String?
     /// The fields and files in the order of the form, known at the commit.
     private var parts: [UploadRecord.Part] = []
-    private var outcome = Outcome.open
+    private var commitState = CommitState.open
 
-    private enum Outcome {
+    private enum CommitState {
         case open
         /// The record was made, or certainly does not exist.
         case settled
@@ -119,7 +119,7 @@ public final class S3Upload: PendingUpload {
             if let key { return try await commit(fields, under: key, signed) }
             let record = newRecord(fields)
             // Even a refusal does not prove that there is no record, because an earlier try may have made it.
-            outcome = .unknown
+            commitState = .unknown
             // If the object exists, an earlier try of this request made it: no other upload uses its name.
             _ = try await store.objects.create(
                 ObjectName.record(record.id), record.jsonBuffer(), signed: signed)
@@ -128,7 +128,7 @@ public final class S3Upload: PendingUpload {
         if committed.isRepetition {
             await discard()
         }
-        outcome = .settled
+        commitState = .settled
         return committed
     }
 
@@ -145,7 +145,7 @@ public final class S3Upload: PendingUpload {
                 let json = record.jsonBuffer()
                 let entry = KeyEntry(
                     key: key.digest, generation: generation, record: record, sourceTag: sourceTag)
-                outcome = .unknown
+                commitState = .unknown
                 let creation = try await store.objects.create(
                     entry.object, json, metadata: entry.metadata, signed: signed)
                 if case .created = creation {
@@ -154,9 +154,9 @@ public final class S3Upload: PendingUpload {
                 }
                 known = nil
                 if let made = try await ownRecord(entry, fields, signed) { return CommittedUpload(made) }
-                // Another upload has the name, so this upload cannot make a record under it. The outcome is set after
+                // Another upload has the name, so this upload cannot make a record under it. The state is set after
                 // the entry is read, because an earlier try of this commit may have made the record.
-                outcome = .open
+                commitState = .open
             case .taken(let entry):
                 if entry.id.randomText == draft.randomText { return CommittedUpload(record(entry, fields)) }
                 guard record(entry, fields).digest == entry.digest else { throw UploadStoreError.keyReused }
@@ -203,8 +203,8 @@ public final class S3Upload: PendingUpload {
         await writer?.cancel()
         writer = nil
         // If a record may exist, its files stay. Files without a record are removed by the sweep.
-        guard isKept, case .open = outcome else { return }
-        outcome = .settled
+        guard isKept, case .open = commitState else { return }
+        commitState = .settled
         await remove(contents.indices.filter { contents[$0].size > 0 }.map { ObjectName.file($0, of: draft) })
     }
 

@@ -19,7 +19,7 @@ public import PostcardStore
 /// <doc:HowUploadsAreStored> describes the objects, and the order in which they are written.
 ///
 /// One task of each receiver should call ``sweep()`` from time to time, as `postcard serve` does.
-public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
+public final class S3UploadStore: ResponseKeepingUploadStore, MaintainedUploadStore {
     let objects: ObjectStore
     let keys: StoredKeys
     let budget: MemoryBudget
@@ -164,12 +164,12 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
         return ObjectFile(objects, size > 0 ? [piece] : [])
     }
 
-    public func keepAnswer(_ answer: [UInt8], to id: UploadID) async throws {
-        try await storing { try await objects.put(ObjectName.answer(to: id), ByteBuffer(bytes: answer)) }
+    public func keepResponse(_ response: [UInt8], to id: UploadID) async throws {
+        try await storing { try await objects.put(ObjectName.response(to: id), ByteBuffer(bytes: response)) }
     }
 
-    public func answer(to id: UploadID) async throws -> [UInt8]? {
-        try await storing { try await objects.get(ObjectName.answer(to: id)).map { Array($0.body.readableBytesView) } }
+    public func response(to id: UploadID) async throws -> [UInt8]? {
+        try await storing { try await objects.get(ObjectName.response(to: id)).map { Array(buffer: $0.body) } }
     }
 
     /// Deletes an upload. Afterwards, no receiver lists or reads the upload. A sweep removes its files an hour later,

@@ -211,10 +211,11 @@ enum RequestFieldCheck {
     private static func problem(
         ofTarget target: String, _ fields: some Sequence<(name: String, value: String)>
     ) -> UploadProblem? {
-        if let fault = RequestFieldGrammar.fault(ofTarget: target.utf8) { return UploadProblem(fault, of: "target") }
+        let refusal = RequestFieldGrammar.refusal(ofTarget: target.utf8)
+        if let refusal { return UploadProblem(refusal, of: "target") }
         for (name, value) in fields {
-            if let fault = RequestFieldGrammar.fault(ofField: name, value.utf8) {
-                return UploadProblem(fault, of: name)
+            if let refusal = RequestFieldGrammar.refusal(ofField: name, value.utf8) {
+                return UploadProblem(refusal, of: name)
             }
         }
         return nil
@@ -222,11 +223,11 @@ enum RequestFieldCheck {
 }
 
 extension UploadProblem {
-    fileprivate init(_ fault: RequestFieldGrammar.Fault, of field: String) {
+    fileprivate init(_ refusal: RequestFieldGrammar.Refusal, of field: String) {
         self.init(
-            status: fault.code.status, code: UploadProblem.Code(fault.code),
-            message: fault.message(of: field), advice: fault.advice)
-        if case .tooLong(let maximumBytes, _) = fault {
+            status: refusal.code.status, code: UploadProblem.Code(refusal.code),
+            message: refusal.message(of: field), advice: refusal.advice)
+        if case .tooLong(let maximumBytes, _) = refusal {
             limit = Limit(name: "maximumFieldBytes", value: Int64(maximumBytes))
         }
     }

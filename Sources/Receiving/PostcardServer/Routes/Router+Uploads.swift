@@ -81,9 +81,9 @@ extension Router {
     /// }
     /// ```
     ///
-    /// If the store is an `AnsweringUploadStore`, it keeps the answer with the record: a client that repeats the form
-    /// under its key, or resumes it, gets the same answer, even after a restart, without another call. The closure is
-    /// called again if the first call failed or still runs, or if the answer could not be kept.
+    /// If the store is a `ResponseKeepingUploadStore`, it keeps the response with the record: a client that repeats the
+    /// form under its key, or resumes it, gets the same response, even after a restart, without another call. The
+    /// closure is called again if the first call failed or still runs, or if the response could not be kept.
     ///
     /// - Parameters:
     ///   - store: The store that keeps the uploads.
@@ -91,9 +91,9 @@ extension Router {
     ///   - stored: Called with each stored form, and returns the response, whose body has at most 512 KiB. An error
     ///     that the closure throws has the same effect as for a closure that returns nothing.
     @discardableResult
-    public func addUploads<Answer: ResponseGenerator>(
+    public func addUploads<Output: ResponseGenerator>(
         to store: some UploadStore, options: UploadOptions = UploadOptions(),
-        stored: @escaping @Sendable (CommittedUpload, HTTPRequest, Context) async throws -> Answer
+        stored: @escaping @Sendable (CommittedUpload, HTTPRequest, Context) async throws -> Output
     ) -> Self {
         adding(store, options) { upload, request, context in
             try await stored(upload, request.head, context).response(from: request, context: context)

@@ -61,7 +61,7 @@ package struct Routes<Context: RequestContext> {
 }
 
 /// The app's handler for stored forms, called before the response. The handler gets the request that completed the
-/// form, and its context. The handler returns the app's own answer, or `nil` to respond with the record.
+/// form, and its context. The handler returns the app's own response, or `nil` to respond with the record.
 package typealias StoredFormHandler<Context> =
     @Sendable (CommittedUpload, Request, Context) async throws -> Response?
 
@@ -74,19 +74,19 @@ extension CommittedUpload {
         return { upload in try await upload.pass(to: handler, request, context) }
     }
 
-    /// The maximum size of an app's answer, in bytes.
-    private static var maximumAnswerBytes: Int { 512 << 10 }
+    /// The maximum size of an app's own response, in bytes.
+    private static var maximumResponseBytes: Int { 512 << 10 }
 
-    /// Passes the upload to an app, and collects the app's answer. Throws the `UploadProblem` or `HTTPError` that the
+    /// Passes the upload to an app, and collects the app's response. Throws the `UploadProblem` or `HTTPError` that the
     /// app throws, as a problem; a 503 for any other error.
     package func pass<Context: RequestContext>(
         to handler: StoredFormHandler<Context>, _ request: Request, _ context: Context
     ) async throws(UploadProblem) -> FormResponse? {
         do {
-            guard let answer = try await handler(self, request, context) else { return nil }
-            let collector = BodyCollector(maximumBytes: Self.maximumAnswerBytes)
-            try await answer.body.write(collector)
-            return FormResponse(status: answer.status, headers: answer.headers, body: .bytes(collector.bytes, nil))
+            guard let response = try await handler(self, request, context) else { return nil }
+            let collector = BodyCollector(maximumBytes: Self.maximumResponseBytes)
+            try await response.body.write(collector)
+            return FormResponse(status: response.status, headers: response.headers, body: .bytes(collector.bytes, nil))
         } catch let problem as UploadProblem {
             throw problem
         } catch let error as HTTPError {
@@ -101,7 +101,7 @@ extension CommittedUpload {
     }
 }
 
-/// Collects an answer in memory, so that the store can keep it.
+/// Collects a response in memory, so that the store can keep it.
 private final class BodyCollector: ResponseBodyWriter {
     private(set) var bytes = ByteBuffer()
     private let maximumBytes: Int
@@ -111,14 +111,14 @@ private final class BodyCollector: ResponseBodyWriter {
     }
 
     func write(_ buffer: ByteBuffer) async throws {
-        guard bytes.readableBytes + buffer.readableBytes <= maximumBytes else { throw AnswerTooLarge() }
+        guard bytes.readableBytes + buffer.readableBytes <= maximumBytes else { throw ResponseTooLarge() }
         bytes.writeImmutableBuffer(buffer)
     }
 
     func finish(_ trailingHeaders: HTTPFields?) async throws {}
 
-    /// The error for an answer that is too large, which is logged like other errors of the app.
-    private struct AnswerTooLarge: Error, CustomStringConvertible {
-        let description = "The app's answer has more than 512 KiB, which are too many to be kept."
+    /// The error for a response that is too large, which is logged like other errors of the app.
+    private struct ResponseTooLarge: Error, CustomStringConvertible {
+        let description = "The app's response has more than 512 KiB, which are too many to be kept."
     }
 }

@@ -34,7 +34,7 @@ public import SystemPackage
 ///
 /// Only one store at a time can open a directory, because it locks the file `.lock`. The memory for an upload does not
 /// depend on the size of its files: at most 1 MiB per upload waits to be written, and less if there are many uploads.
-public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore, MaintainedUploadStore {
+public final class LocalUploadStore: ResponseKeepingUploadStore, ResumableUploadStore, MaintainedUploadStore {
     let directory: StoreDirectory
     private let lock: FileLock
     private let logger: Logger
@@ -184,24 +184,24 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         }
     }
 
-    /// The file with the app's answer, in the folder of a record.
-    private func answerFile(of id: UploadID) -> JSONFile {
-        JSONFile(path: directory.folder(of: id).appending("answer.json"))
+    /// The file with the app's own response, in the folder of a record.
+    private func responseFile(of id: UploadID) -> JSONFile {
+        JSONFile(path: directory.folder(of: id).appending("response.json"))
     }
 
-    public func keepAnswer(_ answer: [UInt8], to id: UploadID) async throws {
-        let file = answerFile(of: id)
-        try await onFileThread { try file.replace(withJSON: Data(answer)) }
+    public func keepResponse(_ response: [UInt8], to id: UploadID) async throws {
+        let file = responseFile(of: id)
+        try await onFileThread { try file.replace(withJSON: Data(response)) }
     }
 
-    public func answer(to id: UploadID) async throws -> [UInt8]? {
-        let file = answerFile(of: id)
+    public func response(to id: UploadID) async throws -> [UInt8]? {
+        let file = responseFile(of: id)
         return try await onFileThread { [logger] in
             do {
                 return try file.bytes().map { Array($0) }
             } catch  where StoreDamage.isCause(of: error) {
-                // The answer is damaged, so the app must answer again.
-                logger.error("Could not read an answer", metadata: ["upload": "\(id)", "error": "\(error)"])
+                // The response is damaged, so the app must respond again.
+                logger.error("Could not read the app's response", metadata: ["upload": "\(id)", "error": "\(error)"])
                 return nil
             }
         }

@@ -63,21 +63,21 @@ public struct NewestRecords: Sendable, Hashable {
     }
 }
 
-/// A store that also keeps the app's answers to uploads. A client that repeats a form under its key then gets the same
-/// answer, even after a restart. With other stores, the app must answer again.
-public protocol AnsweringUploadStore: UploadStore {
-    /// Keeps the answer to an upload as long as its record. Replaces an existing answer.
+/// A store that also keeps the app's own responses to uploads. A client that repeats a form under its key then gets
+/// the same response, even after a restart. With other stores, the app must respond again.
+public protocol ResponseKeepingUploadStore: UploadStore {
+    /// Keeps the app's response to an upload as long as its record. Replaces an existing response.
     ///
     /// - Parameters:
-    ///   - answer: The answer, of at most 1 MiB.
+    ///   - response: The encoded response, of at most 1 MiB.
     ///   - id: The identifier of the upload.
     /// - Throws: ``UploadStoreError`` if the store fails.
-    func keepAnswer(_ answer: [UInt8], to id: UploadID) async throws
+    func keepResponse(_ response: [UInt8], to id: UploadID) async throws
 
-    /// Reads the answer to an upload; `nil` if the store has none.
+    /// Reads the app's response to an upload; `nil` if the store has none.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
-    func answer(to id: UploadID) async throws -> [UInt8]?
+    func response(to id: UploadID) async throws -> [UInt8]?
 }
 
 /// A store with an outbox: the records that were not announced to a webhook yet.

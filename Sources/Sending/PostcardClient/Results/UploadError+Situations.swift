@@ -188,9 +188,7 @@ extension UploadError {
         let sent = "\(response.bytesSent)" + (total.map { " of \($0)" } ?? "") + " bytes were sent"
         return UploadError(
             .earlyResponse,
-            "\(url.address) responded with \(response.statusText) before it had the whole form: \(sent). Check that this "
-                + "address receives forms, and send it again. If the server is meant to respond early, accept early "
-                + "responses.",
+            "\(url.address) responded with \(response.statusText) before it had the whole form: \(sent).",
             response: response)
     }
 
@@ -277,16 +275,11 @@ extension UploadError {
         guard let error = error as? DecodingError else { return "\(error)" }
         let context: DecodingError.Context
         switch error {
-        case .keyNotFound(let key, let found):
-            return "there is no \(path(found.codingPath + [key]))"
-        case .typeMismatch(let type, let found):
-            return "\(path(found.codingPath)) is not of type \(type)"
-        case .valueNotFound(let type, let found):
-            return "\(path(found.codingPath)) is null and not of type \(type)"
-        case .dataCorrupted(let found):
-            context = found
-        @unknown default:
-            return "\(error)"
+        case .keyNotFound(let key, let found): return "there is no \(path(found.codingPath + [key]))"
+        case .typeMismatch(let type, let found): return "\(path(found.codingPath)) is not of type \(type)"
+        case .valueNotFound(let type, let found): return "\(path(found.codingPath)) is null and not of type \(type)"
+        case .dataCorrupted(let found): context = found
+        @unknown default: return "\(error)"
         }
         return context.codingPath.isEmpty
             ? "it is not JSON" : "\(path(context.codingPath)): \(context.debugDescription)"

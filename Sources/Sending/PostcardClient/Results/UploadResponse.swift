@@ -163,8 +163,8 @@ extension UploadResponse {
         _ type: Value.Type = Value.self, decoder: JSONDecoder? = nil
     ) throws(UploadError) -> Value {
         do {
-            if let fault = JSON.faultForDecoders(in: body) {
-                throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: fault))
+            if let reason = JSON.reasonNotToDecode(body) {
+                throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: reason))
             }
             return try (decoder ?? self.decoder ?? JSONDecoder()).decode(type, from: body)
         } catch {

@@ -161,9 +161,9 @@ final class UploadRun: Sendable {
             let request = try UploadRequest(
                 url: job.url, method: .options, headerFields: fields, body: nil,
                 maximumResponseBytes: client.responses.maximumBytes)
-            let answer = try await sender.response(to: request, accepting: Set(200..<300), isSecret: false)
+            let received = try await sender.response(to: request, accepting: Set(200..<300), isSecret: false)
             return FormSizeLimits(
-                maximumBodyBytes: answer.response.headerFields.uploadLimits(in: .newest)?.maximumBytes)
+                maximumBodyBytes: received.response.headerFields.uploadLimits(in: .newest)?.maximumBytes)
         } catch is UploadError {
             return FormSizeLimits()
         }
@@ -206,8 +206,8 @@ final class UploadRun: Sendable {
                 let sender = sender(machine.attempt?.number ?? 1, acceptsEarly: acceptsEarly)
                 event = try await Self.event {
                     let request = try await digested(request)
-                    let answer = try await sender.response(to: request, accepting: statuses, isSecret: isSecret)
-                    return .responded(answer.response, from: answer.url)
+                    let received = try await sender.response(to: request, accepting: statuses, isSecret: isSecret)
+                    return .responded(received.response, from: received.url)
                 }
             case .verify(let response, let request):
                 event = try await Self.event { try await verify(response, to: request) }

@@ -158,9 +158,9 @@ extension QueuedUpload.Failure {
 ///
 /// ```swift
 /// session.accepts = { upload, response in
-///     let answer = try response.decode(Answer.self)
-///     if answer.isBusy { throw ResponseRejection("the server is busy", mayPass: true) }
-///     guard answer.isStored else { throw ResponseRejection(answer.reason) }
+///     let pet = try response.decode(StoredPet.self)
+///     if pet.isBusy { throw ResponseRejection("the server is busy", mayPass: true) }
+///     guard pet.isStored else { throw ResponseRejection(pet.reason) }
 /// }
 /// ```
 public struct ResponseRejection: PostcardError, Hashable {

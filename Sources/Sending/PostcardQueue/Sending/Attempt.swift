@@ -42,7 +42,8 @@ package enum AttemptEvent: Sendable {
     case invalidated(SessionProblem)
 }
 
-/// The way in which an attempt ended.
+/// The way in which an attempt ended. Four types follow each other: `AttemptEnd`, `QueueMachine.EndedAttempt` with the
+/// response's body, ``AttemptOutcome`` for the upload, and the `Settlement` that the database records.
 package enum AttemptEnd: Sendable {
     /// The system received a server's response.
     ///
@@ -116,14 +117,10 @@ extension AttemptOutcome {
     ///   - statuses: The statuses of success. Defaults to 200 to 299.
     init(_ end: AttemptEnd, body: Data, of upload: QueuedUpload, accepting statuses: Set<Int> = Set(200..<300)) {
         switch end {
-        case .known(let outcome):
-            self = outcome
-        case .interrupted(let interruption):
-            self = .interrupted(interruption)
-        case .unavailable(let problem):
-            self = .postponed(problem.failure)
-        case .failed(let error):
-            self = .failed(error)
+        case .known(let outcome): self = outcome
+        case .interrupted(let interruption): self = .interrupted(interruption)
+        case .unavailable(let problem): self = .postponed(problem.failure)
+        case .failed(let error): self = .failed(error)
         case .response(let status, let headerFields, let url, let method, let requestURL):
             let address = requestURL ?? upload.url
             if let url, !url.hasOrigin(of: address) {

@@ -126,16 +126,7 @@ extension QueueMachine.Rules {
                 return .fail(because: QueuedUpload.Failure(error), mayHaveArrived: mayHaveArrived)
             }
         case .interrupted(let interruption):
-            let count = row.interruptions + 1
-            // The system sends nothing of an attempt before it is due. So earlier interruptions do not count.
-            let isDue = row.earliestBegin.map { $0 <= now } ?? true
-            let counts = interruption.counts && attempt.hasBegun && isDue
-            if counts, count >= Interruption.maximumCount {
-                return .fail(because: interruption.lastFailure(after: count), mayHaveArrived: attempt.hasBegun)
-            }
-            return .delay(
-                until: now.addingTimeInterval(interruption.delay(after: count)), because: interruption.failure,
-                as: counts ? .interruption : .nothing, mayHaveArrived: attempt.hasBegun)
+            return settlement(after: interruption, hasBegun: attempt.hasBegun, row, at: now)
         case .postponed(let failure):
             return .delay(
                 until: now.addingTimeInterval(Self.postponement), because: failure, as: .nothing,
@@ -146,6 +137,21 @@ extension QueueMachine.Rules {
                 because: QueuedUpload.Failure(.unclear, reason, delivery: .responseLost), mayHaveArrived: true)
         case .stopped: return .putBack
         }
+    }
+
+    private func settlement(
+        after interruption: Interruption, hasBegun: Bool, _ row: UploadRow, at now: Date
+    ) -> Settlement {
+        let count = row.interruptions + 1
+        // The system sends nothing of an attempt before it is due. So earlier interruptions do not count.
+        let isDue = row.earliestBegin.map { $0 <= now } ?? true
+        let counts = interruption.counts && hasBegun && isDue
+        if counts, count >= Interruption.maximumCount {
+            return .fail(because: interruption.lastFailure(after: count), mayHaveArrived: hasBegun)
+        }
+        return .delay(
+            until: now.addingTimeInterval(interruption.delay(after: count)), because: interruption.failure,
+            as: counts ? .interruption : .nothing, mayHaveArrived: hasBegun)
     }
 }
 
@@ -167,8 +173,7 @@ extension Database {
         var attempts: [AttemptID: QueuedUpload.ID] = [:]
         for row in rows {
             guard let uuid = UUID(bodyName: try row.decode(DatabaseValue.self, forColumn: "uuid")) else { continue }
-            let number = try? row.count("attempts")
-            guard let number else { continue }
+            guard let number = try? row.count("attempts") else { continue }
             attempts[AttemptID(upload: uuid, number: max(number, 1))] = try row.decode(Int64.self, forColumn: "id")
         }
         return attempts

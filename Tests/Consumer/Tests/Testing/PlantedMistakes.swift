@@ -77,7 +77,7 @@ nonisolated enum PlantedMistakes {
         ],
         .sendsTwice: [
             """
-            The app sent 2 requests, and the test has 1 answer. Without an answer is POST https://api.example.com/pets, \
+            The app sent 2 requests, and the test has 1 response. Without a response is POST https://api.example.com/pets, \
             with "name" (text, "초코") and "petImage" (portrait.jpg, image/jpeg, 469 bytes). Add one, or find out why the \
             app sends it.
             """
@@ -98,7 +98,7 @@ nonisolated enum PlantedMistakes {
             let store = await phone.launch {
                 PetStore(folder: phone.directory.appending(path: "queue"), mistake: mistake)
             }
-            return await phone.answer(.created, to: try await store.add("7", "초코", photos: [photo]))
+            return await phone.respond(with: .created, to: try await store.add("7", "초코", photos: [photo]))
         }
         let server = TestServer(.created(["id": "7"]))
         _ = try await PetAPI(UploadClient(transport: server), mistake: mistake).add("초코", photos: [photo])

@@ -16,7 +16,7 @@ import Testing
         let id = try await store.add("7", "초코", photos: [Self.photo(phone)])
         await phone.upload(id)?.expectText("name", "초코")
         await phone.kill()
-        await phone.answer(.created(["id": "7"]), to: id)
+        await phone.respond(with: .created(["id": "7"]), to: id)
         await phone.wakeUp { identifier in
             let store = Self.store(phone)
             await store.queue.handleEvents(forSession: identifier)
@@ -30,7 +30,7 @@ import Testing
         let id = try await store.add("7", "초코", photos: [Self.photo(phone)])
         #expect(await phone.handedOver.count == 1)
         await phone.suspend()
-        await phone.answer(.created(["id": "7"]), to: id)
+        await phone.respond(with: .created(["id": "7"]), to: id)
         #expect(await !store.isUploaded("7"))
         await phone.wakeUp { await store.queue.handleEvents(forSession: $0) }
         #expect(await store.isUploaded("7"))
@@ -40,10 +40,10 @@ import Testing
         let phone = try TestPhone()
         let store = await phone.launch { Self.store(phone) }
         let id = try await store.add("7", "초코", photos: [Self.photo(phone)])
-        await phone.answer(.status(503), to: id)
+        await phone.respond(with: .status(503), to: id)
         #expect(await !store.isUploaded("7"))
         await phone.advance(by: .seconds(3600))
-        await phone.answer(.created, to: id)
+        await phone.respond(with: .created, to: id)
         #expect(await store.isUploaded("7"))
     }
 
@@ -57,7 +57,7 @@ import Testing
         try await store.queue.handOver()
         await phone.advance(by: .seconds(1))
         #expect(await phone.upload(id)?.idempotencyKey == key)
-        await phone.answer(.created, to: id)
+        await phone.respond(with: .created, to: id)
         #expect(await store.isUploaded("7"))
     }
 
@@ -65,10 +65,10 @@ import Testing
         let phone = try TestPhone(network: NetworkPath(isAvailable: false))
         let store = await phone.launch { Self.store(phone) }
         _ = try await store.add("7", "초코", photos: [Self.photo(phone)])
-        await phone.answerAll(.created)
+        await phone.respondToAll(with: .created)
         #expect(await !store.isUploaded("7"))
         phone.network = NetworkPath()
-        await phone.answerAll(.created)
+        await phone.respondToAll(with: .created)
         #expect(await store.isUploaded("7"))
     }
 
@@ -84,7 +84,7 @@ import Testing
         let phone = try TestPhone()
         let store = await phone.launch { Self.store(phone) }
         let id = try await store.add("7", "초코", photos: [Self.photo(phone)])
-        await phone.answer(.problem(413, code: "body-too-large", limit: 10), to: id)
+        await phone.respond(with: .problem(413, code: "body-too-large", limit: 10), to: id)
         guard case .failed(let failure) = try await store.queue.upload(id)?.state else { throw CancellationError() }
         #expect(failure.response?.status == 413)
     }

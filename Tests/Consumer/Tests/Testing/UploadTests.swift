@@ -71,14 +71,14 @@ import Testing
         #expect(server.uploads.map(\.attempt) == [1, 2, 3])
     }
 
-    nonisolated static let refusals: [(TestAnswer, String)] = [
+    nonisolated static let refusals: [(TestResponse, String)] = [
         (.problem(413, code: "body-too-large", limit: 10), "413"), (.status(422), "422"),
         (.connectionFails, "accepts no connections"), (.untrusted, "not trusted"),
-        (.breaks(after: 100), "after 100 bytes"), (.neverAnswers, "did not respond"),
+        (.breaks(after: 100), "after 100 bytes"), (.neverResponds, "did not respond"),
     ]
 
-    @Test(arguments: refusals) func `a failure is shown`(answer: TestAnswer, text: String) async throws {
-        let server = TestServer(answer)
+    @Test(arguments: refusals) func `a failure is shown`(response: TestResponse, text: String) async throws {
+        let server = TestServer(response)
         let model = PetModel(PetAPI(UploadClient(transport: server)))
         await model.send("초코", photos: [cat])
         guard case .failed(let message) = model.state else { throw CancellationError() }

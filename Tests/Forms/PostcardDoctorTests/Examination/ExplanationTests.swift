@@ -31,7 +31,7 @@ struct ExplanationTests {
         #expect(explanation.parts.map(\.size) == [3, 1])
         #expect(
             explanation.parts[0].sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
-        #expect(explanation.parts[1].headers.map(\.name) == ["Content-Disposition", "Content-Type"])
+        #expect(explanation.parts[1].headerFields.map(\.name) == ["Content-Disposition", "Content-Type"])
     }
 
     @Test(arguments: [

@@ -1,12 +1,12 @@
 import PostcardDoctor
 import PostcardTestSupport
 
-/// A form with known parts and some faults, all chosen by a seed.
+/// A form with known parts and some mistakes, all chosen by a seed.
 struct MutatedForm: CustomStringConvertible {
     let boundary: String
     let parts: [Part]
-    /// The faults, each with the part that it is in.
-    let faults: [(fault: Fault, part: Int)]
+    /// The mistakes, each with the part that it is in.
+    let mistakes: [(mistake: Mistake, part: Int)]
 
     struct Part: Equatable {
         let name: String
@@ -14,7 +14,7 @@ struct MutatedForm: CustomStringConvertible {
         let content: [UInt8]
     }
 
-    enum Fault: String, CaseIterable {
+    enum Mistake: String, CaseIterable {
         // Delimiters.
         case noDashes, oneDash, threeDashes, blankBefore, blanksBehind, letterBehind, lineFeedBehind
         // Headers.
@@ -28,8 +28,8 @@ struct MutatedForm: CustomStringConvertible {
         case leadingLineBreak, preamble, wrongLength, blankInType, dashesInType, commaInType
     }
 
-    /// The form that a seed chooses, with a number of faults.
-    init(seed: UInt64, faults count: Int) {
+    /// The form that a seed chooses, with a number of mistakes.
+    init(seed: UInt64, mistakes count: Int) {
         var random = SeededGenerator(seed: seed)
         boundary = ["XX", "----WebKitFormBoundaryabc", "a-b.c_d"].randomElement(using: &random) ?? "XX"
         parts = (0..<Int.random(in: 1...4, using: &random)).map { index in
@@ -39,7 +39,7 @@ struct MutatedForm: CustomStringConvertible {
                 content: Self.content(&random, isFile: filename != nil))
         }
         let range = parts.indices
-        faults = Fault.allCases.shuffled(using: &random).prefix(count).map {
+        mistakes = Mistake.allCases.shuffled(using: &random).prefix(count).map {
             ($0, Int.random(in: range, using: &random))
         }
     }
@@ -58,14 +58,14 @@ struct MutatedForm: CustomStringConvertible {
 
     var description: String {
         let bytes = String(decoding: request, as: UTF8.self).debugDescription
-        return "\(faults.map { "\($0.fault) in part \($0.part)" }): \(bytes)"
+        return "\(mistakes.map { "\($0.mistake) in part \($0.part)" }): \(bytes)"
     }
 
     /// Whether the bytes may also come from other parts: a line break may be the content's or the form's.
     var isAmbiguous: Bool {
-        faults.contains { fault, part in
+        mistakes.contains { mistake, part in
             let content = parts[part].content
-            switch fault {
+            switch mistake {
             case .noLineBreakAfter: return content.last == 0x0A
             case .noBlankLine: return content.first == 0x0A || content.first == 0x0D
             default: return false
@@ -73,9 +73,11 @@ struct MutatedForm: CustomStringConvertible {
         }
     }
 
-    private func has(_ fault: Fault, in part: Int) -> Bool { faults.contains { $0.fault == fault && $0.part == part } }
+    private func has(_ mistake: Mistake, in part: Int) -> Bool {
+        mistakes.contains { $0.mistake == mistake && $0.part == part }
+    }
 
-    private func has(_ fault: Fault) -> Bool { faults.contains { $0.fault == fault } }
+    private func has(_ mistake: Mistake) -> Bool { mistakes.contains { $0.mistake == mistake } }
 
     /// The raw request.
     var request: [UInt8] {

@@ -3,7 +3,7 @@ import PostcardDoctor
 import PostcardForm
 import Testing
 
-@Suite("A form with faults from a seed")
+@Suite("A form with mistakes from a seed")
 struct MutatedFormTests {
     /// `POSTCARD_MUTATED_FORMS=2000` takes more of them, and `POSTCARD_MUTATION_SEED` other ones.
     private static func number(_ name: String, or usual: Int) -> Int {
@@ -44,10 +44,10 @@ struct MutatedFormTests {
     }
 
     @Test(arguments: [1, 2, 3])
-    func `a certain fix never results in other parts`(faults: Int) {
+    func `a certain fix never results in other parts`(mistakes: Int) {
         var certain = 0
         for seed in Self.seeds {
-            let form = MutatedForm(seed: UInt64(seed), faults: faults)
+            let form = MutatedForm(seed: UInt64(seed), mistakes: mistakes)
             guard case .fixed(let parts) = Self.outcome(of: form), !form.isAmbiguous else { continue }
             certain += 1
             #expect(parts == form.parts, "seed \(seed): \(form)")
@@ -56,8 +56,8 @@ struct MutatedFormTests {
         #expect(certain * 5 > Self.seeds.count, "\(certain)")
     }
 
-    /// The faults that are always fixed when each is alone, whatever the form.
-    private static let fixable: Set<MutatedForm.Fault> = [
+    /// The mistakes that are always fixed when each is alone, whatever the form.
+    private static let fixable: Set<MutatedForm.Mistake> = [
         .blanksBehind, .lineFeedBehind, .singleQuotes, .blanksAroundEquals, .attachment, .blankBeforeColon,
         .lineFeedInHeader, .badType, .folded, .lineFeedForBlankLine, .lineFeedAfter, .noLineBreakAfter, .openClose,
         .oneDashClose, .closeWithoutBreak, .epilogue, .closedTwice, .closeWithoutDashes, .closeOfThree,
@@ -65,20 +65,20 @@ struct MutatedFormTests {
     ]
 
     @Test
-    func `a fault that is alone is fixed with the same parts`() {
+    func `a mistake that is alone is fixed with the same parts`() {
         for seed in Self.seeds {
-            let form = MutatedForm(seed: UInt64(seed), faults: 1)
-            guard let (fault, part) = form.faults.first, Self.fixable.contains(fault), !form.isAmbiguous else {
+            let form = MutatedForm(seed: UInt64(seed), mistakes: 1)
+            guard let (mistake, part) = form.mistakes.first, Self.fixable.contains(mistake), !form.isAmbiguous else {
                 continue
             }
             // An empty content that no line break follows is well-formed, and others of the form may hide parts.
-            if fault == .noLineBreakAfter, form.parts[part].content.isEmpty { continue }
+            if mistake == .noLineBreakAfter, form.parts[part].content.isEmpty { continue }
             // The line break that ends the body may be the content or belong to the missing delimiter.
-            if fault == .noClose, form.parts.last?.content.isEmpty == true { continue }
+            if mistake == .noClose, form.parts.last?.content.isEmpty == true { continue }
             let outcome = Self.outcome(of: form)
             // Without a content there is nothing to fix, and a media type that is only a name is fixed if the bytes say
             // which was meant.
-            let isFine = fault == .badType || BrokenRequestTests.explanation(of: form.request).isWellFormed
+            let isFine = mistake == .badType || BrokenRequestTests.explanation(of: form.request).isWellFormed
             if isFine, outcome == .unchanged { continue }
             #expect(outcome == .fixed(form.parts), "seed \(seed): \(form)")
         }
@@ -87,9 +87,9 @@ struct MutatedFormTests {
     @Test
     func `the first delimiter is fixed if only its dashes or blanks are wrong`() {
         for seed in Self.seeds {
-            let form = MutatedForm(seed: UInt64(seed), faults: 1)
-            let first: Set<MutatedForm.Fault> = [.noDashes, .oneDash, .threeDashes, .blankBefore]
-            guard let (fault, part) = form.faults.first, first.contains(fault) else { continue }
+            let form = MutatedForm(seed: UInt64(seed), mistakes: 1)
+            let first: Set<MutatedForm.Mistake> = [.noDashes, .oneDash, .threeDashes, .blankBefore]
+            guard let (mistake, part) = form.mistakes.first, first.contains(mistake) else { continue }
             let outcome = Self.outcome(of: form)
             #expect(outcome == (part == 0 ? .fixed(form.parts) : .unchanged), "seed \(seed): \(form)")
             guard part > 0 else { continue }

@@ -15,7 +15,7 @@ struct PercentEncodingTests {
 
     @Test func `a target with too many marks is refused where the first is written that is one too many`() {
         let target = "/%41" + String(repeating: "%cc%80", count: 31)
-        #expect(RequestFieldGrammar.fault(ofTarget: target.utf8) == .tooManyMarks(offset: 4 + 30 * 6))
-        #expect(RequestFieldGrammar.fault(ofTarget: target.utf8.dropLast(6)) == nil)
+        #expect(RequestFieldGrammar.refusal(ofTarget: target.utf8) == .tooManyMarks(offset: 4 + 30 * 6))
+        #expect(RequestFieldGrammar.refusal(ofTarget: target.utf8.dropLast(6)) == nil)
     }
 }

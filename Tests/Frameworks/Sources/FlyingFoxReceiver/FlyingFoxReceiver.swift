@@ -25,7 +25,7 @@ struct FlyingFoxReceiver {
 }
 
 // begin
-private func respond(to request: FlyingFox.HTTPRequest, by receiver: FormReceiver) async throws -> Answer {
+private func respond(to request: FlyingFox.HTTPRequest, by receiver: FormReceiver) async throws -> FlyingFoxResponse {
     guard let method = HTTPTypes.HTTPRequest.Method(request.method.rawValue) else { throw HTTPUnhandledError() }
     var head = HTTPTypes.HTTPRequest(method: method, scheme: nil, authority: nil, path: request.target.rawValue)
     for (name, value) in request.headers {
@@ -33,7 +33,7 @@ private func respond(to request: FlyingFox.HTTPRequest, by receiver: FormReceive
     }
     let response = await receiver.respond(to: head, request.bodySequence, from: request.address)
     let headers = response.head.headerFields.map { (HTTPHeader($0.name.rawName), $0.value) }
-    return Answer(status: response.head.status, headers: headers, body: response.body)
+    return FlyingFoxResponse(status: response.head.status, headers: headers, body: response.body)
 }
 // end
 
@@ -47,9 +47,9 @@ extension FlyingFox.HTTPRequest {
     }
 }
 
-private typealias Answer = FlyingFox.HTTPResponse
+private typealias FlyingFoxResponse = FlyingFox.HTTPResponse
 
-extension Answer {
+extension FlyingFoxResponse {
     fileprivate init(status: HTTPTypes.HTTPResponse.Status, headers: [(HTTPHeader, String)], body: [UInt8]) {
         var fields = HTTPHeaders()
         for (name, value) in headers { fields.addValue(value, for: name) }

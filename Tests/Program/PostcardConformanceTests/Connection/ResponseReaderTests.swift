@@ -9,7 +9,7 @@ import Testing
         let text: String
         /// The statuses and bodies.
         let expected: [String]
-        var answersHead = false
+        var respondsToHead = false
         var isEnded = false
 
         var testDescription: String { name }
@@ -29,7 +29,7 @@ import Testing
         Row(name: "up to the end", text: "HTTP/1.1 200 OK\r\n\r\nabc", expected: ["200 abc"], isEnded: true),
         Row(
             name: "the length of a response to HEAD", text: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n",
-            expected: ["200 "], answersHead: true),
+            expected: ["200 "], respondsToHead: true),
         Row(
             name: "two responses", text: "HTTP/1.1 409 Conflict\r\nContent-Length: 1\r\n\r\naHTTP/1.1 204 No\r\n\r\n",
             expected: ["409 a", "204 "]),
@@ -39,7 +39,7 @@ import Testing
     func `responses are read whole and byte by byte`(row: Row) throws {
         for size in [row.text.utf8.count, 1] {
             var reader = ResponseReader()
-            reader.answersHead = row.answersHead
+            reader.respondsToHead = row.respondsToHead
             var responses: [RawResponse] = []
             var rest = ArraySlice(row.text.utf8)
             while !rest.isEmpty {

@@ -47,7 +47,7 @@ struct RequestInspectorTests {
         func request(_ upload: UploadID) -> RecordedRequest {
             RecordedRequest(
                 received: Date(), duration: .zero, client: nil, method: "POST", scheme: "http", host: "a",
-                path: "/uploads", fields: [], contentType: nil, outcome: .answered(status: 201, upload: upload),
+                path: "/uploads", fields: [], contentType: nil, ending: .responded(status: 201, upload: upload),
                 notes: .none)
         }
         let deleted = try #require(UploadID(String(repeating: "0", count: 26)))
@@ -67,7 +67,7 @@ struct RequestInspectorTests {
                 RecordedRequest(
                     received: Date(), duration: .zero, client: IPAddress(text: number == 0 ? "::1" : "192.0.2.1"),
                     method: "POST", scheme: "http", host: "a", path: "/uploads", fields: [], contentType: nil,
-                    outcome: .unanswered, notes: .none))
+                    ending: .cutOff, notes: .none))
         }
         #expect(inspector.requests.map(\.id) == [10, 9, 1])
     }

@@ -24,8 +24,8 @@ private struct Bench {
         handle(.found(numbers.map { id($0) }, of: peer), at: seconds)
     }
 
-    mutating func ended(_ number: Int, _ outcome: WebhookOutbox.Outcome, at seconds: Double) -> [UploadID] {
-        handle(.ended(id(number), outcome), at: seconds)
+    mutating func ended(_ number: Int, _ delivery: WebhookOutbox.Delivery, at seconds: Double) -> [UploadID] {
+        handle(.ended(id(number), delivery), at: seconds)
     }
 }
 

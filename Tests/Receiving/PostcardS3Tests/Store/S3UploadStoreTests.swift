@@ -62,14 +62,14 @@ struct S3UploadStoreTests {
     }
 
     @Test(arguments: ObjectStores.addresses)
-    func `answers are kept as long as their records`(address: String) async throws {
+    func `responses are kept as long as their records`(address: String) async throws {
         let stores = try await Self.stores(2, at: address)
         let id = try await Self.store(in: stores[0], under: Self.key).record.id
-        #expect(try await stores[1].answer(to: id) == nil)
+        #expect(try await stores[1].response(to: id) == nil)
         for bytes in [Array(0...255), []] as [[UInt8]] {
-            try await stores[0].keepAnswer(bytes, to: id)
+            try await stores[0].keepResponse(bytes, to: id)
             try await stores[1].sweep()
-            #expect(try await stores[1].answer(to: id) == bytes)
+            #expect(try await stores[1].response(to: id) == bytes)
         }
     }
 

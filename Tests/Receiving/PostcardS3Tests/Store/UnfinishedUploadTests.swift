@@ -152,7 +152,7 @@ struct UnfinishedUploadTests {
     }
 
     @Test(arguments: ObjectStores.addresses, ["/chunks/", "/form", "/end", "/length/"])
-    func `a lost answer is not a conflict`(address: String, path: String) async throws {
+    func `a lost response is not a conflict`(address: String, path: String) async throws {
         let bucket = try await ObjectStores.makeBucket(at: address)
         let server = try #require(bucket.endpoint.flatMap { URL(string: $0) })
         let hits = Atomic(0)

@@ -174,11 +174,11 @@ final class DaemonPhone: Sendable {
     /// The number of uploads that the system has.
     var openCount: Int { get async throws { try await daemon.status().open.count } }
 
-    func answer(_ answer: TestAnswer, to path: String) async throws {
+    func respond(with test: TestResponse, to path: String) async throws {
         let status = try await daemon.status()
         var response: UploadResponse?
-        if case .response(let given) = answer.kind { response = given }
-        try await server.answer(path, with: response)
+        if case .response(let given) = test.kind { response = given }
+        try await server.respond(to: path, with: response)
         if response?.status == .unauthorized, response?.headerFields[.wwwAuthenticate] != nil {
             try await daemon.wait(for: .challenged, atLeast: status[.challenged] + 1)
         } else {
@@ -188,9 +188,9 @@ final class DaemonPhone: Sendable {
     }
 
     /// Switches the network on while no server can be reached or a captive portal answers.
-    func set(_ network: NetworkPath, failing answer: TestAnswer) async throws {
+    func set(_ network: NetworkPath, failing response: TestResponse) async throws {
         state.withLock { $0.isCutOff = true }
-        let isUntrusted = if case .untrusted = answer.kind { true } else { false }
+        let isUntrusted = if case .untrusted = response.kind { true } else { false }
         try await daemon.setPortal(isUntrusted ? .tls : nil)
         try await daemon.setServers(areReachable: isUntrusted)
         try await set(network)

@@ -3,7 +3,7 @@ import NIOHTTP1
 import PostcardClient
 import Synchronization
 
-/// A server that keeps each request until the test answers it.
+/// A server that keeps each request until the test responds to it.
 final class HeldServer: Sendable {
     struct Request: Sendable {
         let head: HTTPRequestHead
@@ -20,7 +20,7 @@ final class HeldServer: Sendable {
     /// How many whole requests have arrived.
     var received: Int { state.withLock { $0.received } }
 
-    /// The requests that wait for their answers, by their paths.
+    /// The requests that wait for their responses, by their paths.
     var held: [String: Request] { state.withLock { $0.held.mapValues(\.request) } }
 
     /// Adds the handlers of a connection.
@@ -29,10 +29,10 @@ final class HeldServer: Sendable {
         try channel.pipeline.syncOperations.addHandler(Handler(self))
     }
 
-    /// Answers the request to a path.
+    /// Responds to the request to a path.
     ///
     /// - Parameter response: The response; `nil` closes the connection without one.
-    func answer(_ path: String, with response: UploadResponse?) async throws {
+    func respond(to path: String, with response: UploadResponse?) async throws {
         guard let channel = state.withLock({ $0.held.removeValue(forKey: path)?.channel }) else { return }
         guard let response else { return try await channel.close() }
         var head = HTTPResponseHead(version: .http1_1, status: .init(statusCode: response.status.code))

@@ -10,16 +10,16 @@ enum PhoneEvent: Sendable {
     case enqueue(needsWiFi: Bool)
     case cancel(Int), pause(Int), unpause(Int)
     // What the servers do.
-    case answer(TestAnswer, to: Int), answerAll(TestAnswer)
+    case respond(with: TestResponse, to: Int), respondToAll(with: TestResponse)
     /// The network comes back, and no server can be reached or none is trusted.
-    case fail(TestAnswer)
+    case fail(TestResponse)
     // What the system does otherwise.
     case network(Network), locked(Bool), advance(seconds: Int)
 
     enum Network: Sendable, CaseIterable { case none, wifi, cellular }
 }
 
-extension TestAnswer {
+extension TestResponse {
     /// A response that asks for credentials, for which the system wakes the app.
     static let challenge = status(401, headerFields: [.wwwAuthenticate: "Basic realm=\"pets\""])
 }
@@ -27,8 +27,8 @@ extension TestAnswer {
 extension PhoneEvent {
     static let add = enqueue(needsWiFi: false)
 
-    /// What a server answers.
-    static let answers: [TestAnswer] = [
+    /// What a server responds.
+    static let responses: [TestResponse] = [
         .created(["id": "7"]), .created, .created(["id": "8"]), .status(200, json: "{}"), .status(503),
         .status(503, headerFields: [.retryAfter: "100"]), .status(429, headerFields: [.retryAfter: "5"]), .status(409),
         .status(422), .problem(413, code: "body-too-large", limit: 10), .status(401), .challenge, .status(521),
@@ -50,8 +50,8 @@ extension PhoneEvent {
         case 19: .cancel(number(4))
         case 20: .pause(number(4))
         case 21, 22: .unpause(number(4))
-        case 23...28: .answer(one(of: answers), to: number(4))
-        case 29, 30: .answerAll(one(of: answers))
+        case 23...28: .respond(with: one(of: responses), to: number(4))
+        case 29, 30: .respondToAll(with: one(of: responses))
         case 31: .fail(number(2) == 0 ? .connectionFails : .untrusted)
         case 32...35: .network(one(of: [.wifi, .wifi] + Network.allCases))
         case 36: .locked(number(2) == 0)

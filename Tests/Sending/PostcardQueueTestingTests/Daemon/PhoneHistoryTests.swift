@@ -59,43 +59,44 @@ import Testing
         (
             "An upload asks for credentials while the app is closed, and another is sent.",
             [
-                .launch, .add, .add, .kill, .answer(.challenge, to: 0),
-                .wakeUp, .answer(.created, to: 0), .wakeUp,
+                .launch, .add, .add, .kill, .respond(with: .challenge, to: 0),
+                .wakeUp, .respond(with: .created, to: 0), .wakeUp,
             ]
         ),
         (
             "An upload begins while the app is closed that was to begin later.",
             [
-                .launch, .add, .answer(.status(503), to: 0), .kill, .advance(seconds: 60), .launch,
-                .advance(seconds: 1), .answer(.created, to: 0),
+                .launch, .add, .respond(with: .status(503), to: 0), .kill, .advance(seconds: 60), .launch,
+                .advance(seconds: 1), .respond(with: .created, to: 0),
             ]
         ),
         (
             "An upload has waited for its time and then for the network.",
             [
-                .launch, .add, .answer(.status(503), to: 0), .network(.none), .advance(seconds: 60),
-                .network(.wifi), .kill, .answer(.created, to: 0), .wakeUp,
+                .launch, .add, .respond(with: .status(503), to: 0), .network(.none), .advance(seconds: 60),
+                .network(.wifi), .kill, .respond(with: .created, to: 0), .wakeUp,
             ]
         ),
         (
             "An upload that is handed over in the background waits for Wi-Fi.",
             [
-                .launch, .add, .network(.cellular), .kill, .answer(.status(503), to: 0), .wakeUp,
-                .advance(seconds: 60), .answerAll(.created), .network(.wifi), .answerAll(.created), .wakeUp,
+                .launch, .add, .network(.cellular), .kill, .respond(with: .status(503), to: 0), .wakeUp,
+                .advance(seconds: 60), .respondToAll(with: .created), .network(.wifi), .respondToAll(with: .created),
+                .wakeUp,
             ]
         ),
         (
             "The same of an app that was suspended, and opened again.",
             [
-                .launch, .add, .suspend, .answer(.status(503), to: 0), .network(.cellular), .wakeUp,
-                .advance(seconds: 60), .answerAll(.created), .resume, .add, .answerAll(.created),
+                .launch, .add, .suspend, .respond(with: .status(503), to: 0), .network(.cellular), .wakeUp,
+                .advance(seconds: 60), .respondToAll(with: .created), .resume, .add, .respondToAll(with: .created),
             ]
         ),
         (
             "A locked phone stores no response, whatever its status is.",
             [
-                .launch, .add, .add, .locked(true), .answer(.created(["id": 7]), to: 0),
-                .answer(.status(422, json: "{}"), to: 0),
+                .launch, .add, .add, .locked(true), .respond(with: .created(["id": 7]), to: 0),
+                .respond(with: .status(422, json: "{}"), to: 0),
             ]
         ),
         (
@@ -108,7 +109,7 @@ import Testing
         (
             "The user quits an app that is suspended, while an upload has ended and another has not.",
             [
-                .launch, .add, .add, .suspend, .answer(.created, to: 0),
+                .launch, .add, .add, .suspend, .respond(with: .created, to: 0),
                 .forceQuit, .advance(seconds: 60), .launch, .advance(seconds: 60),
             ]
         ),

@@ -142,30 +142,30 @@ struct TwoPhones {
                 try await $0.resume($1)
                 try await $0.handOver()
             }
-        case .answer(let answer, let index):
+        case .respond(let response, let index):
             let held = model.server.held.keys.sorted()
             guard !held.isEmpty else { return false }
             let path = held[index % held.count]
             guard let number = Int64(path.split(separator: "/").last ?? "") else { return false }
             begun.remove(path)
-            await phone.answer(answer, to: number + 1)
-            try await model.answer(answer, to: path)
-        case .answerAll(let answer):
+            await phone.respond(with: response, to: number + 1)
+            try await model.respond(with: response, to: path)
+        case .respondToAll(let response):
             let held = model.server.held.keys.sorted()
             guard !held.isEmpty else { return false }
             begun.subtract(held)
-            await phone.answerAll(answer)
-            for path in held { try await model.answer(answer, to: path) }
-        case .fail(let answer):
+            await phone.respondToAll(with: response)
+            for path in held { try await model.respond(with: response, to: path) }
+        case .fail(let response):
             // With a free place, the next upload would fail too. What the system has sent before may have arrived.
             let open = await phone.handedOver.map { $0.url.path }
             guard network == .none, !open.isEmpty, open.count < Self.places else { return false }
-            if case .connectionFails = answer.kind, !begun.isDisjoint(with: open) { return false }
+            if case .connectionFails = response.kind, !begun.isDisjoint(with: open) { return false }
             begun.subtract(open)
             network = .wifi
             phone.network = NetworkPath()
-            await phone.answerAll(answer)
-            try await model.set(NetworkPath(), failing: answer)
+            await phone.respondToAll(with: response)
+            try await model.set(NetworkPath(), failing: response)
         case .network(let network):
             self.network = network
             let path = NetworkPath(isCellular: network == .cellular, isAvailable: network != .none)
@@ -286,7 +286,7 @@ struct TwoPhones {
         var rounds = 10
         while rounds > 0, try await !isDone {
             rounds -= 1
-            _ = try await happen(.answerAll(.created))
+            _ = try await happen(.respondToAll(with: .created))
             _ = try await happen(.advance(seconds: 3600))
         }
     }

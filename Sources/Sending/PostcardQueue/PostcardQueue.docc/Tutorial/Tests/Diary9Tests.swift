@@ -23,7 +23,7 @@ import Testing
         sent.expectNothingElse()
 
         await phone.kill()
-        await phone.answer(.created(["id": "7"]), to: id)
+        await phone.respond(with: .created(["id": "7"]), to: id)
         await phone.wakeUp { session in await app().queue.handleEvents(forSession: session) }
         #expect(latest.withLock { $0 } == "7")
     }

@@ -19,7 +19,7 @@ private struct Pet: ResponseCodable, Sendable, Equatable {
 
 private struct DatabaseFailure: Error {}
 
-/// Counts the calls of an app's closure, whose answers each have another number.
+/// Counts the calls of an app's closure, whose responses each have another number.
 private final class Calls: Sendable {
     private let calls = Atomic(0)
 
@@ -29,56 +29,56 @@ private final class Calls: Sendable {
 }
 
 @Suite(.timeLimit(.minutes(10)))
-struct OwnAnswerTests {
+struct OwnResponseTests {
     private typealias Context = BasicRequestContext
 
     private static let keyed = Form.request(body: Form.small, fields: ["Idempotency-Key: k"])
 
     /// Runs an app on a directory that may have been another app's.
-    private func withAnswers<Answer: ResponseGenerator>(
-        in directory: FilePath, _ answer: @escaping @Sendable (CommittedUpload, Request) async throws -> Answer,
+    private func withResponses<Output: ResponseGenerator>(
+        in directory: FilePath, _ respond: @escaping @Sendable (CommittedUpload, Request) async throws -> Output,
         _ body: (RunningReceiver) async throws -> Void
     ) async throws {
         let router = Router()
         router.addUploads(to: try LocalUploadStore(directory: directory)) { upload, head, _ in
-            try await answer(upload, Request(head: head, body: RequestBody(buffer: ByteBuffer())))
+            try await respond(upload, Request(head: head, body: RequestBody(buffer: ByteBuffer())))
         }
         try await withApplication(router: router, body)
     }
 
-    private func withAnswers<Answer: ResponseGenerator>(
-        _ answer: @escaping @Sendable (CommittedUpload, Request) async throws -> Answer,
+    private func withResponses<Output: ResponseGenerator>(
+        _ respond: @escaping @Sendable (CommittedUpload, Request) async throws -> Output,
         _ body: (RunningReceiver) async throws -> Void
     ) async throws {
-        try await withTemporaryDirectory { try await withAnswers(in: $0, answer, body) }
+        try await withTemporaryDirectory { try await withResponses(in: $0, respond, body) }
     }
 
-    @Test func `a repeated form gets the same answer, after a restart too, and the app is called once`() async throws {
+    @Test func `a repeated form gets the same response, after a restart too, and the app is called once`() async throws {
         try await withTemporaryDirectory { directory in
             let calls = Calls()
-            var answers: [String] = []
+            var responses: [String] = []
             for _ in 0..<2 {
-                try await withAnswers(in: directory) { upload, _ in
+                try await withResponses(in: directory) { upload, _ in
                     Pet(name: upload.record.fields[0].value, number: calls.next())
                 } _: { receiver in
                     for _ in 0..<2 {
                         let response = try await receiver.exchange(Self.keyed)
                         #expect(response.status == 200)
                         #expect(response.headers["content-type"]?.hasPrefix("application/json") == true)
-                        answers.append(response.body)
+                        responses.append(response.body)
                     }
                 }
             }
             #expect(calls.count == 1)
-            let pet = try JSONDecoder().decode(Pet.self, from: Data(answers[0].utf8))
+            let pet = try JSONDecoder().decode(Pet.self, from: Data(responses[0].utf8))
             #expect(pet == Pet(name: "value", number: 1))
-            #expect(Set(answers).count == 1 && answers.count == 4)
+            #expect(Set(responses).count == 1 && responses.count == 4)
         }
     }
 
     @Test func `a form without a key is another one each time`() async throws {
         let calls = Calls()
-        try await withAnswers { _, _ in
+        try await withResponses { _, _ in
             "\(calls.next())"
         } _: { receiver in
             for number in 1...3 {
@@ -89,13 +89,13 @@ struct OwnAnswerTests {
         }
     }
 
-    @Test func `a resumed form gets the same answer whenever it is asked for`() async throws {
+    @Test func `a resumed form gets the same response whenever it is asked for`() async throws {
         let calls = Calls()
         try await withTemporaryDirectory { directory in
             var location = ""
             let form = Array(Form.small.utf8)
             for isFirst in [true, false] {
-                try await withAnswers(in: directory) { upload, _ in
+                try await withResponses(in: directory) { upload, _ in
                     Response(
                         status: .accepted, headers: [.contentType: "text/x-number"],
                         body: ResponseBody(byteBuffer: ByteBuffer(string: "\(upload.record.id) \(calls.next())")))
@@ -124,32 +124,32 @@ struct OwnAnswerTests {
     }
 
     @Test(arguments: [0, 1, 1000, 512 << 10], [true, false])
-    func `an answer may have any bytes`(count: Int, isAllOnes: Bool) async throws {
+    func `a response may have any bytes`(count: Int, isAllOnes: Bool) async throws {
         // In base64, bytes of ones are slashes, which JSON may write with two bytes each.
         let bytes = (0..<count).map { isAllOnes ? 0xFF : UInt8(truncatingIfNeeded: $0 &* 7 &+ 200) }
         let calls = Calls()
-        try await withAnswers { _, _ in
+        try await withResponses { _, _ in
             _ = calls.next()
             return Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
         } _: { receiver in
             let folder = try TemporaryFolder()
             let form = try folder.file("form", Data(Form.small.utf8))
-            let answer = folder.url.appending(path: "answer")
+            let file = folder.url.appending(path: "response")
             for _ in 0..<2 {
                 let ending = try await receiver.curl(
                     "-f", "-H", "Idempotency-Key: k", "-H", Form.contentType, "--data-binary", "@\(form.path)", "-o",
-                    answer.path, receiver.url + "/uploads")
+                    file.path, receiver.url + "/uploads")
                 #expect(ending.status == 0, "\(ending.messages)")
-                #expect(try Data(contentsOf: answer) == Data(bytes))
+                #expect(try Data(contentsOf: file) == Data(bytes))
             }
         }
         #expect(calls.count == 1)
     }
 
     @Test(arguments: [true, false])
-    func `an answer that is too large, or that fails, is a 503 until the app has one`(isTooLarge: Bool) async throws {
+    func `a response that is too large, or that fails, is a 503 until the app has one`(isTooLarge: Bool) async throws {
         let calls = Calls()
-        try await withAnswers { upload, _ in
+        try await withResponses { upload, _ in
             guard calls.next() == 1 else { return Response(status: .ok) }
             #expect(!upload.isRepetition)
             guard isTooLarge else { throw DatabaseFailure() }
@@ -166,7 +166,7 @@ struct OwnAnswerTests {
 
     @Test func `what the app throws on purpose is the response, and is not kept`() async throws {
         let calls = Calls()
-        try await withAnswers { _, _ -> String in
+        try await withResponses { _, _ -> String in
             if calls.next() == 1 { throw HTTPError(.conflict, message: "The album is full.") }
             return "stored"
         } _: { receiver in
@@ -178,16 +178,16 @@ struct OwnAnswerTests {
         #expect(calls.count == 2)
     }
 
-    @Test func `a damaged answer is logged, and the app answers again`() async throws {
+    @Test func `a damaged response is logged, and the app responds again`() async throws {
         try await withTemporaryDirectory { directory in
             let calls = Calls()
-            try await withAnswers(in: directory) { _, _ in
+            try await withResponses(in: directory) { _, _ in
                 "\(calls.next())"
             } _: { receiver in
                 #expect(try await receiver.exchange(Self.keyed).body == "1")
                 let id = try #require(
                     try FileManager.default.contentsOfDirectory(atPath: directory.string).first { !$0.hasPrefix(".") })
-                try Data("{".utf8).write(to: URL(filePath: directory.appending("\(id)/answer.json").string))
+                try Data("{".utf8).write(to: URL(filePath: directory.appending("\(id)/response.json").string))
                 #expect(try await receiver.exchange(Self.keyed).body == "2")
                 #expect(try await receiver.exchange(Self.keyed).body == "2")
             }

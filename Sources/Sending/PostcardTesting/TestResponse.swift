@@ -2,18 +2,18 @@ public import HTTPTypes
 package import PostcardClient
 import PostcardFoundation
 
-/// The answer of a ``TestServer`` to a request.
+/// The response of a ``TestServer`` to a request.
 ///
 /// ```swift
 /// let server = TestServer(.status(503), .responseLost, .created(["id": "7"]))
 /// ```
-public struct TestAnswer: Sendable {
+public struct TestResponse: Sendable {
     package enum Kind: Sendable {
         case response(UploadResponse)
         case unencodable(String)
         case connectionFails
         case untrusted
-        case neverAnswers
+        case neverResponds
         /// The connection breaks after this many bytes of the form; `nil` means after the whole form.
         case breaks(after: Int64?)
     }
@@ -28,12 +28,11 @@ public struct TestAnswer: Sendable {
     /// A 201 (Created) with JSON, such as that of the stored object.
     ///
     /// - Parameter value: The value to encode with a default `JSONEncoder`.
-    public static func created(_ value: some Encodable) -> TestAnswer {
+    public static func created(_ value: some Encodable) -> TestResponse {
         do {
-            let json = String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
-            return .status(201, json: json)
+            return .status(201, json: String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
         } catch {
-            return TestAnswer(.unencodable("\(error)"))
+            return TestResponse(.unencodable("\(error)"))
         }
     }
 
@@ -48,10 +47,10 @@ public struct TestAnswer: Sendable {
     ///   - headerFields: Further header fields, such as `Retry-After`. A `Content-Type` replaces `application/json`.
     public static func status(
         _ status: HTTPResponse.Status, json: String = "", headerFields: HTTPFields = [:]
-    ) -> TestAnswer {
+    ) -> TestResponse {
         var fields = headerFields
         if !json.isEmpty, fields[.contentType] == nil { fields[.contentType] = "application/json" }
-        return TestAnswer(.response(UploadResponse(status: status, headerFields: fields, body: Data(json.utf8))))
+        return TestResponse(.response(UploadResponse(status: status, headerFields: fields, body: Data(json.utf8))))
     }
 
     /// A refusal with a problem (RFC 9457), as `postcard serve` sends it.
@@ -66,7 +65,7 @@ public struct TestAnswer: Sendable {
     ///   - limit: The size in bytes that the form exceeds, or for the code `file-too-large` the maximum size of each
     ///     file. Photos that follow the server's limit are then fitted to this size and sent again. Defaults to `nil`,
     ///     no limit.
-    public static func problem(_ status: HTTPResponse.Status, code: String, limit: Int64? = nil) -> TestAnswer {
+    public static func problem(_ status: HTTPResponse.Status, code: String, limit: Int64? = nil) -> TestResponse {
         let problem = Problem(
             status: status.code, code: code,
             limit: limit.map { bytes in
@@ -94,43 +93,43 @@ public struct TestAnswer: Sendable {
     }
 
     /// No connection can be made, so nothing is sent.
-    public static let connectionFails = TestAnswer(.connectionFails)
+    public static let connectionFails = TestResponse(.connectionFails)
 
     /// The server's certificate is not trusted, so nothing is sent.
-    public static let untrusted = TestAnswer(.untrusted)
+    public static let untrusted = TestResponse(.untrusted)
 
     /// The server has the whole form, and its response is lost. The server can recognize another attempt only by the
     /// `Idempotency-Key`.
-    public static let responseLost = TestAnswer(.breaks(after: nil))
+    public static let responseLost = TestResponse(.breaks(after: nil))
 
     /// The server has the whole form and does not respond, so the attempt times out. Without a ``TestClock`` it times
     /// out at once; otherwise when the test has advanced the clock far enough.
-    public static let neverAnswers = TestAnswer(.neverAnswers)
+    public static let neverResponds = TestResponse(.neverResponds)
 
     /// The connection breaks while the form is sent.
     ///
     /// - Parameter bytes: The number of bytes of the form that the server receives before the connection breaks.
-    public static func breaks(after bytes: Int64) -> TestAnswer { TestAnswer(.breaks(after: max(bytes, 0))) }
+    public static func breaks(after bytes: Int64) -> TestResponse { TestResponse(.breaks(after: max(bytes, 0))) }
 
-    /// The same answer to a form that is received slowly, in steps of a tenth of a second on the server's clock.
+    /// The same response to a form that is received slowly, in steps of a tenth of a second on the server's clock.
     /// Without a ``TestClock`` the time passes by itself.
     ///
     /// - Parameter bytesPerSecond: The number of bytes of the form that arrive in a second; at least 1.
-    public func slowly(bytesPerSecond: Int) -> TestAnswer {
-        var answer = self
-        answer.bytesPerSecond = max(bytesPerSecond, 1)
-        return answer
+    public func slowly(bytesPerSecond: Int) -> TestResponse {
+        var response = self
+        response.bytesPerSecond = max(bytesPerSecond, 1)
+        return response
     }
 }
 
-extension TestAnswer: CustomStringConvertible {
+extension TestResponse: CustomStringConvertible {
     public var description: String {
         switch kind {
         case .response(let response): "\(response.status.code)"
         case .unencodable: "created"
         case .connectionFails: "connectionFails"
         case .untrusted: "untrusted"
-        case .neverAnswers: "neverAnswers"
+        case .neverResponds: "neverResponds"
         case .breaks(nil): "responseLost"
         case .breaks(let bytes?): "breaks(after: \(bytes))"
         }

@@ -9,9 +9,9 @@ import Testing
 
 @testable import PostcardS3
 
-/// Answers of the object store that are lost, or that ask to wait.
+/// Responses of the object store that are lost, or that ask to wait.
 @Suite(.timeLimit(.minutes(10)), .enabled(if: !ObjectStores.addresses.isEmpty, ObjectStores.isMissing))
-struct LostAnswerTests {
+struct LostResponseTests {
     private static let key = UploadKey("key", scope: "")
 
     struct Case: CustomTestStringConvertible, Sendable {
@@ -77,7 +77,7 @@ struct LostAnswerTests {
             Case(testDescription: "SlowDown", method: "PUT", path: "/keys/", fault: slowDown, count: 2),
             Case(testDescription: "conflict", method: "PUT", path: "/keys/", fault: conflict, count: 2),
         ])
-    func `a lost answer is no lost commit, and no second record`(address: String, matching: Case) async throws {
+    func `a lost response is no lost commit, and no second record`(address: String, matching: Case) async throws {
         let bucket = try await ObjectStores.makeBucket(at: address)
         let content = ByteBuffer(repeating: 7, count: matching.method == "POST" ? 9 << 20 : 100)
         let hits = try await Self.through(bucket, matching) { store in
@@ -96,7 +96,7 @@ struct LostAnswerTests {
     }
 
     @Test(arguments: ObjectStores.addresses, ["/keys/", "/records/"])
-    func `a commit whose answers are all lost is whole`(address: String, path: String) async throws {
+    func `a commit whose responses are all lost is whole`(address: String, path: String) async throws {
         let bucket = try await ObjectStores.makeBucket(at: address)
         let content = ByteBuffer(string: "content")
         let fault = Case(testDescription: "", method: "PUT", path: path, fault: .responseLost, count: .max)
@@ -127,7 +127,7 @@ struct LostAnswerTests {
     }
 
     @Test(arguments: ObjectStores.addresses)
-    func `a commit that was deleted before its answer arrived is not made again with the same files`(
+    func `a commit that was deleted before its response arrived is not made again with the same files`(
         address: String
     ) async throws {
         let bucket = try await ObjectStores.makeBucket(at: address)

@@ -10,9 +10,9 @@ import Testing
 
 @testable import PostcardS3
 
-/// A store whose answers a test makes up.
+/// A store whose responses a test makes up.
 @Suite(.timeLimit(.minutes(5)))
-struct UnusualAnswerTests {
+struct UnusualResponseTests {
     /// The requests that were made.
     private final class Seen: Sendable {
         private let list = Mutex<[String]>([])
@@ -35,7 +35,7 @@ struct UnusualAnswerTests {
 
     /// - Parameter partBytes: The size of a part.
     private static func store(
-        partBytes: Int = 8 << 20, _ answer: @escaping @Sendable (S3Request) throws -> S3Response
+        partBytes: Int = 8 << 20, _ respond: @escaping @Sendable (S3Request) throws -> S3Response
     ) throws -> (ObjectStore, Seen) {
         let seen = Seen()
         var bucket = try S3Bucket("s3://bucket")
@@ -47,7 +47,7 @@ struct UnusualAnswerTests {
             exchange: { request, _, _ in
                 try Task.checkCancellation()
                 seen.add(request)
-                return try answer(request)
+                return try respond(request)
             }, partBytes: partBytes, freeBytes: partBytes / 2)
         return (try ObjectStore(bucket, logger: Logger(label: "test")), seen)
     }
