@@ -53,7 +53,8 @@ struct OwnResponseTests {
         try await withTemporaryDirectory { try await withResponses(in: $0, respond, body) }
     }
 
-    @Test func `a repeated form gets the same response, after a restart too, and the app is called once`() async throws {
+    @Test func `a repeated form gets the same response, after a restart too, and the app is called once`() async throws
+    {
         try await withTemporaryDirectory { directory in
             let calls = Calls()
             var responses: [String] = []
