@@ -39,7 +39,7 @@ public struct TestResponse: Sendable {
     /// A 201 (Created) without a body.
     public static let created = status(201)
 
-    /// A response.
+    /// A response with a status, without a body by default.
     ///
     /// - Parameters:
     ///   - status: The status, such as 503.

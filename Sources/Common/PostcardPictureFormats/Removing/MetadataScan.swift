@@ -298,7 +298,7 @@ extension MetadataScan {
     }
 
     /// Rewrites a piece of metadata whose bytes are in these ranges, in this order. `rewriting` returns a replacement
-    /// of the same length, and adds the kinds of removed content.
+    /// of the same length, and adds the kinds of content that it removes to its second argument.
     mutating func rewrite(_ extents: [Range<Int64>], by rewriting: BlockRewriting) throws(ScanError) {
         let block = try block(extents)
         let rewritten: [UInt8]

@@ -169,13 +169,13 @@ extension FormProblem {
                 example: "", advice: advice)
         }
 
-        /// Makes the code of the parser or a receiver with this word. Any other word makes a code without explanations,
+        /// Makes the parser's or receivers' code with this raw value. If none exists, the new code has no explanations,
         /// as for a rule of one receiver.
         public init(rawValue: String) {
             self = Self.known(rawValue) ?? Self(rawValue, ofReceiver: 400, advice: "")
         }
 
-        /// The code of the parser or a receiver with this word; `nil` for any other word.
+        /// The parser's or receivers' code with this raw value; `nil` if there is none.
         package static func known(_ rawValue: String) -> Self? {
             (ofParser + ofReceivers).first { $0.rawValue == rawValue }
         }

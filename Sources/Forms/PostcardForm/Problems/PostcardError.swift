@@ -41,7 +41,7 @@ extension PostcardError {
 ///
 /// A code may be one that this version does not know, because a later version has made it.
 public protocol PostcardErrorCode: RawRepresentable<String>, Sendable, Hashable, CustomStringConvertible {
-    /// Makes a code from its word, which need not be a known one.
+    /// Makes a code from its raw value, even if this version does not know it.
     init(rawValue: String)
 }
 

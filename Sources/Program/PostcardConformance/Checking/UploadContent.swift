@@ -51,7 +51,7 @@ struct UploadContent: Sendable {
     var bytes: [UInt8]
 
     enum Kind: Sendable, Hashable {
-        /// A content that the server processes.
+        /// The complete and unchanged content, which the server processes.
         case whole
         /// A content that the server refuses after receiving it: a form without its last bytes.
         case broken

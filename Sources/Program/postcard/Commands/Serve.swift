@@ -135,7 +135,7 @@ struct Serve: AsyncParsableCommand {
     }
 }
 
-/// Returns freed memory to the system. Otherwise, the C library of Linux keeps it after a burst of forms.
+/// Returns freed memory to the system, because the C library of Linux keeps it after a burst of forms.
 enum FreedMemory {
     #if canImport(Glibc)
     /// Blocks of at least this size, in bytes, are allocated separately, so that freeing returns them to the system. By

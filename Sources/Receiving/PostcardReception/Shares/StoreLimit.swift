@@ -115,7 +115,7 @@ package final class StoreLimit: Sendable {
         }
     }
 
-    /// The counted bytes of a form, given back when this object is released, unless the form has become a record.
+    /// Counts a form toward the limit. If this object is released before ``becomes(_:)``, the count ends.
     final class Place: Sendable {
         private let limit: StoreLimit
         private let bytes: Int64

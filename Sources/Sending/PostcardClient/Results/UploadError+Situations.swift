@@ -169,7 +169,7 @@ extension UploadError {
         return proxy.map { error.adding($0.explanation(of: response.status)) } ?? error
     }
 
-    /// The server refused the form, or does not know whether the form was accepted.
+    /// The server refused the form, or its status leaves open whether the form was accepted, such as 502.
     package static func refusedForm(_ response: UploadResponse, by url: URL) -> UploadError {
         var error = refused(response, by: url)
         error.delivery = response.delivery

@@ -9,7 +9,7 @@ import Synchronization
 /// The relay calls the queue while it holds its lock, so that events arrive in order, and none arrives after
 /// ``detach(_:)``. The queue must only store the event.
 final class EventRelay: Sendable {
-    /// Identifies a queue. Tokens of later queues are greater.
+    /// Identifies a queue. A queue that is made later has a greater token.
     struct Token: Sendable, Comparable {
         private static let last = Mutex(0)
 
@@ -43,7 +43,7 @@ final class EventRelay: Sendable {
 
     /// Attaches a queue in place of an earlier one, and passes the stored events to it.
     ///
-    /// - Returns: `false` if a later queue was attached before, and the queue is not attached.
+    /// - Returns: `false` if a queue made after this one was already attached. Then this queue is not attached.
     @discardableResult
     func attach(_ token: Token, _ report: @escaping @Sendable (AttemptEvent) -> Void) -> Bool {
         state.withLock { state in

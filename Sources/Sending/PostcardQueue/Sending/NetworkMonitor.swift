@@ -37,8 +37,8 @@ final class NetworkMonitor: Sendable {
     /// A stream with an element at once and after every change.
     func changes() -> AsyncStream<Void> { signal.stream() }
 
-    /// Waits for the monitor's first update, at most a second. Otherwise a run that ends when no upload is left to send
-    /// could end before that update.
+    /// Waits for the monitor's first update, at most a second. Without the wait, a run that ends when no upload is left
+    /// to send could end before that update.
     func untilKnown() async {
         try? await within(.seconds(1), or: CancellationError()) { [self] in
             for await _ in changes() where path != nil { return }

@@ -29,7 +29,7 @@ import PostcardFoundation
 struct QueueMachine: Sendable {
     /// The maximum number of uploads in one write, so that writes stay short.
     static let batch = 50
-    /// How many seconds to wait before the ends of attempts are recorded again, for example after a full disk.
+    /// How many seconds to wait before trying again to record the ends of attempts, such as after a full disk.
     private static let recordPause = 1.0
     /// The number of times in a row that recording the ends of attempts may fail. Then the run ends with the error, so
     /// that a broken database is noticed.

@@ -253,8 +253,8 @@ extension Database {
         if holdsBack { try holdBack(after: id) }
     }
 
-    /// The value of the column `started` for an upload that is taken back from the system. A waiting upload has not
-    /// begun, because the system was to send it later.
+    /// The SQL for the column `started` of an upload that is taken back from the system. It is `NULL` for a waiting
+    /// upload: the system got the upload before it was due, and has not begun to send it.
     private static let begun = "CASE WHEN state = 'waiting' THEN NULL ELSE started END"
 
     /// Makes the later uploads of a group wait again for an upload that went back into the queue. Uploads that the

@@ -281,7 +281,7 @@ extension Database {
 
 /// The ways to count an attempt that did not deliver the form.
 enum AttemptCount: Sendable, Equatable {
-    /// A failure.
+    /// A failure that counts against `RetryPolicy.maximumAttempts`.
     ///
     /// - Parameter conflicts: The number of conflicts in a row.
     case failure(conflicts: Int)

@@ -79,7 +79,7 @@ extension UploadRow {
         possibleDelivery.map { $0 < attempt } ?? false ? .responseLost(resource: nil) : .neverArrived
     }
 
-    /// The failed attempts, for the retry schedule.
+    /// The counts of failures and conflicts, with the given possible delivery, for the retry schedule.
     func history(after delivery: PossibleDelivery) -> RetrySchedule.History {
         RetrySchedule.History(failures: failures, conflicts: conflicts, after: delivery)
     }
