@@ -89,7 +89,7 @@ struct HelpTests {
         let ratio = (timeouts.response ?? .zero) / (timeouts.idle ?? .zero)
         let texts: [(command: String, option: String, text: String)] = [
             ("send", "max-edge", "Defaults to \(PictureLimit(maximumBytes: 1).maximumEdge) with --fit."),
-            ("send", "response-timeout", "Defaults to \(ratio == 5 ? "five" : "\(ratio)") times --timeout."),
+            ("send", "answer-timeout", "Defaults to \(ratio == 5 ? "five" : "\(ratio)") times --timeout."),
             ("send", "limit-rate", "Defaults to no limit."), ("queue run", "limit-rate", "Defaults to no limit."),
         ]
         let values: [(command: String, option: String, value: Double)] = [

@@ -22,7 +22,7 @@ struct SendTests {
         (["http://127.0.0.1:1/", "-F", "a=b", "-H", "no field"], 64, "Name: value"),
         (["http://127.0.0.1:1/", "-F", "a=b", "-X", "GET"], 64, "POST"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--timeout", "0"], 64, "timeout"),
-        (["http://127.0.0.1:1/", "-F", "a=b", "--response-timeout", "0"], 64, "timeout"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--answer-timeout", "0"], 64, "timeout"),
         (["http://127.0.0.1:1/", "-F", "a=b", "-m", "0"], 64, "timeout"),
         (["http://127.0.0.1:1/", "-d", "a=b"], 64, "write each field as -F name=value"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--data-raw=x"], 64, "--data-raw is not an option of postcard"),
@@ -179,7 +179,7 @@ struct SendTests {
         #expect(strict.messages.contains("before it had the whole form"), "\(strict.messages)")
         #expect(try strict.json()["status"] as? Int == 200)
         #expect(try strict.json()["attempts"] as? Int == 1)
-        let lenient = try await Program.run(arguments + ["--accept-early-response"])
+        let lenient = try await Program.run(arguments + ["--accept-early-answer"])
         #expect(lenient.status == 0, "\(lenient.messages)")
         #expect(try lenient.json()["body"] as? String == "ok")
     }
@@ -204,7 +204,7 @@ struct SendTests {
             """
         let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
         func end(after seconds: Int) async throws -> Program.Ending {
-            try await send(server.address, "-F", "a=b", "--response-timeout", "\(seconds)", "--transport", transport)
+            try await send(server.address, "-F", "a=b", "--answer-timeout", "\(seconds)", "--transport", transport)
         }
         var ending = try await end(after: 1)
         // On a busy machine the head itself may be late.

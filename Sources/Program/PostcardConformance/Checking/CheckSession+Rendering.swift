@@ -10,7 +10,7 @@ extension CheckSession {
         if let (start, end) = step.content {
             let start = try position(start)
             bytes = content.bytes(from: start, to: try position(end))
-            if let extent = step.delivery.pause { pause = max(try position(extent) - start, 0) }
+            if let extent = step.pacing.pause { pause = max(try position(extent) - start, 0) }
         }
         let own = step.isAnonymous ? [] : settings.headerFields.map { (name: $0.name.rawName, value: $0.value) }
         let fields = try step.fields.compactMap { field in
@@ -71,7 +71,7 @@ extension CheckSession {
     }
 }
 
-extension Step.Delivery {
+extension Step.Pacing {
     /// The position in the content at which the delivery pauses; `nil` for a delivery without a pause.
     fileprivate var pause: Extent? {
         switch self {

@@ -48,7 +48,7 @@ final class CheckSession {
 
     /// Makes the requests in order, and judges the responses of requests with expectations.
     func judge(_ steps: [Step]) async throws -> CheckFinding {
-        guard steps.contains(where: { $0.delivery.isCut }) else { return try await judgeOnce(steps) }
+        guard steps.contains(where: { $0.pacing.isCut }) else { return try await judgeOnce(steps) }
         return try await repeating { try await $0.judgeOnce(steps) }
     }
 
@@ -103,7 +103,7 @@ final class CheckSession {
         let exchange = try await perform(step)
         evidence.earlier.append(exchange)
         if step.isIgnored { return exchange }
-        if step.delivery.isCut { return exchange }
+        if step.pacing.isCut { return exchange }
         guard let final = exchange.final, final.isSuccess else { throw CheckInterruption.unchecked(exchange.summary) }
         return exchange
     }
@@ -145,7 +145,7 @@ final class CheckSession {
     /// Makes a request, and waits for its final response if one is expected.
     func perform(_ step: Step) async throws -> Exchange {
         try requireInterimResponses(for: step)
-        if step.needsInterim, case .paced = step.delivery, let exchange = knowledge.slowAppend { return exchange }
+        if step.needsInterim, case .paced = step.pacing, let exchange = knowledge.slowAppend { return exchange }
         let (address, request) = try render(step)
         var exchange = Exchange(method: step.method)
         do throws(ConnectionFailure) {
@@ -153,7 +153,7 @@ final class CheckSession {
             let isReused = idle?.isOpen == true && idle?.address.isOnServer(of: address) == true
             do {
                 try await deliver(request, of: step, to: address, &exchange)
-            } catch  where isReused && exchange.interim.isEmpty && step.delivery.isWhole {
+            } catch  where isReused && exchange.interim.isEmpty && step.pacing.isWhole {
                 try await deliver(request, of: step, to: address, &exchange)
             }
         } catch {
@@ -169,7 +169,7 @@ final class CheckSession {
         if step.method == "POST", case .never = knowledge.announcement {
             throw CheckInterruption.notApplicable("the server sends no 104 with the upload resource")
         }
-        if case .paced = step.delivery, case .never = knowledge.progress {
+        if case .paced = step.pacing, case .never = knowledge.progress {
             throw CheckInterruption.notApplicable("the server sends no 104 while it receives")
         }
     }
@@ -180,7 +180,7 @@ final class CheckSession {
         let connection = try await connection(to: address)
         connection.beginRequest(step.method)
         var wait = longestWait
-        switch step.delivery {
+        switch step.pacing {
         case .whole:
             connection.send(request.head + request.beginning + request.rest)
         case .headOnly:
@@ -194,11 +194,11 @@ final class CheckSession {
             connection.send(request.head + request.beginning)
             let start = ContinuousClock.now
             var pause = announcementTime
-            if case .quiet = step.delivery { pause = knowledge.quietTime(atLeast: settings.quietTime) }
-            if case .cut = step.delivery, !step.needsInterim { pause = .zero }
+            if case .quiet = step.pacing { pause = knowledge.quietTime(atLeast: settings.quietTime) }
+            if case .cut = step.pacing, !step.needsInterim { pause = .zero }
             try await collect(into: &exchange, from: connection, before: start + pause) { step.isPauseOver($0) }
             if !exchange.announcements.isEmpty { exchange.announcementDelay = .now - start }
-            if step.delivery.isCut {
+            if step.pacing.isCut {
                 await connection.cut(after: [], before: ContinuousClock.now + .seconds(1))
                 try? await Task.sleep(for: settlingTime)
                 exchange.missing = "cut after \(request.beginning.count) bytes"
@@ -209,7 +209,7 @@ final class CheckSession {
         // The wait begins after the whole request was sent, including its pauses.
         try await collect(into: &exchange, from: connection, before: ContinuousClock.now + wait) { _ in false }
         if exchange.final == nil { exchange.missing = "no response within \(settings.timeout.formattedSeconds)" }
-        if exchange.final?.isKeptAlive == true, step.delivery.isWhole {
+        if exchange.final?.isKeptAlive == true, step.pacing.isWhole {
             idle = connection
         } else {
             connection.close()
@@ -277,7 +277,7 @@ final class CheckSession {
             if let offset = response.fields.uploadOffset { evidence.seenOffset = offset }
         }
         if step.method == "DELETE", exchange.final?.isSuccess == true { uploads.removeAll { $0 == upload } }
-        if case .paced = step.delivery {
+        if case .paced = step.pacing {
             knowledge.progress = Self.announcement(in: exchange)
             knowledge.slowAppend = exchange
         }
@@ -332,7 +332,7 @@ extension Step {
 
     /// Whether the delivery can continue after its pause, because of a 100 or a 104 with the upload resource.
     fileprivate func isPauseOver(_ exchange: Exchange) -> Bool {
-        if case .quiet = delivery { return false }
+        if case .quiet = pacing { return false }
         return expectsContinue
             ? exchange.interim.contains { $0.status == 100 } : !exchange.announcements.isEmpty
     }
@@ -342,7 +342,7 @@ extension Step {
         guard fields.contains(where: { $0 == ("Upload-Draft-Interop-Version", Self.ownVersion) }),
             fields.contains(where: { $0.name == "Upload-Complete" && $0.value.hasPrefix("?") }), !expectsContinue
         else { return false }
-        switch delivery {
+        switch pacing {
         case .paused: return true
         case .cut: return needsInterim
         default: return false
@@ -350,7 +350,7 @@ extension Step {
     }
 }
 
-extension Step.Delivery {
+extension Step.Pacing {
     /// Whether the whole request is sent without waiting, so that its connection can be used again.
     var isWhole: Bool {
         if case .whole = self { true } else { false }

@@ -13,7 +13,7 @@ struct Step: Sendable {
     }
 
     /// The way in which the content of a request is sent.
-    enum Delivery: Sendable {
+    enum Pacing: Sendable {
         case whole
         /// Pauses at a position until the server has sent a 104, or has not sent one for a while.
         case paused(at: Extent)
@@ -33,7 +33,7 @@ struct Step: Sendable {
     /// The start and end of the sent section of the content.
     var content: (start: Extent, end: Extent)?
     var isChunked = false
-    var delivery = Delivery.whole
+    var pacing = Pacing.whole
     /// Whether the check needs a 104 with the upload resource. If the server sends none, the check is not applicable.
     var needsInterim = false
     /// Whether the response is ignored. Otherwise, a step without expectations must succeed before the next step.
@@ -118,8 +118,8 @@ struct Step: Sendable {
     func at(_ offset: Extent) -> Step { with("Upload-Offset", "{\(offset.rawValue)}") }
 
     var chunked: Step { changed { $0.isChunked = true } }
-    var headOnly: Step { changed { $0.delivery = .headOnly } }
-    var paced: Step { changed { $0.delivery = .paced } }
+    var headOnly: Step { changed { $0.pacing = .headOnly } }
+    var paced: Step { changed { $0.pacing = .paced } }
     var ignored: Step { changed { $0.isIgnored = true } }
     var repeated: Step { changed { $0.isRepeated = true } }
     var anonymous: Step { changed { $0.isAnonymous = true } }
@@ -128,9 +128,9 @@ struct Step: Sendable {
 
     func expecting(_ expectations: Expectation...) -> Step { changed { $0.expectations = expectations } }
 
-    func paused(at position: Extent = .half) -> Step { changed { $0.delivery = .paused(at: position) } }
-    func quiet(at position: Extent = .half) -> Step { changed { $0.delivery = .quiet(at: position) } }
-    func cut(at position: Extent) -> Step { changed { $0.delivery = .cut(at: position) } }
+    func paused(at position: Extent = .half) -> Step { changed { $0.pacing = .paused(at: position) } }
+    func quiet(at position: Extent = .half) -> Step { changed { $0.pacing = .quiet(at: position) } }
+    func cut(at position: Extent) -> Step { changed { $0.pacing = .cut(at: position) } }
 
     private func changed(_ change: (inout Step) -> Void) -> Step {
         var step = self

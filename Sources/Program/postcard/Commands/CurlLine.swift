@@ -52,8 +52,8 @@ struct CurlLine {
             ("--fit", options.fit != nil), ("--max-edge", options.maxEdge != nil), ("--crlf", options.crlf),
             ("--fields-first (change the order of the parts)", options.fieldsFirst), ("--resumable", command.resumable),
             ("--digests", command.digests), ("--verify", command.verify), ("--json", command.json),
-            ("--accept-early-response", command.acceptsEarlyResponse),
-            ("--response-timeout", command.responseTimeout != nil),
+            ("--accept-early-answer", command.acceptsEarlyResponse),
+            ("--answer-timeout", command.responseTimeout != nil),
         ].filter(\.1).map(\.0)
         if options.metadata != .asIs, let arguments = try? options.arguments() {
             let policy = options.metadata?.policy ?? .withoutLocation

@@ -42,7 +42,7 @@ struct Send: AsyncParsableCommand {
     var timeout = 60.0
 
     @Option(
-        name: .customLong("response-timeout"),
+        name: .customLong("answer-timeout"),
         help: ArgumentHelp(
             "How long the whole response may take, from the end of the form to the end of the response.",
             discussion: "Defaults to five times --timeout.", valueName: "seconds"))
@@ -98,7 +98,7 @@ struct Send: AsyncParsableCommand {
     var digests = false
 
     @Flag(
-        name: .customLong("accept-early-response"),
+        name: .customLong("accept-early-answer"),
         help: "Accept a 2xx response that arrives before the whole form was sent.")
     var acceptsEarlyResponse = false
 

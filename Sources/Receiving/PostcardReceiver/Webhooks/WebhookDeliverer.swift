@@ -163,7 +163,7 @@ final class WebhookDeliverer: Service {
             continuation.yield(.outbox(.ended(id, .unreadable("The record could not be read: \(error)"))))
             return
         }
-        let delivery: WebhookOutbox.Delivery
+        let delivery: WebhookOutbox.AttemptEnd
         do {
             let status = try await webhook.post(message)
             delivery = (200..<300).contains(status) ? .delivered : .failed(Self.reason(status))

@@ -30,13 +30,13 @@ struct WebhookOutbox: Sendable {
         /// if the client is unknown.
         case found([UploadID], of: PeerAddress?)
         /// An attempt to send the message about a record has ended.
-        case ended(UploadID, Delivery)
+        case ended(UploadID, AttemptEnd)
         /// The time ``wakeTime`` was reached.
         case due
     }
 
     /// The outcome of an attempt.
-    enum Delivery: Sendable, Hashable {
+    enum AttemptEnd: Sendable, Hashable {
         case delivered
         /// The record was deleted, so that no message is needed.
         case gone

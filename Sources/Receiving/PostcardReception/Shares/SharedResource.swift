@@ -132,11 +132,11 @@ extension SharedResource {
                 noun: "bytes beyond the limit of the store while older uploads are being removed", advice: nil)
         case .responses:
             Refusal(
-                code: "too-many-responses", limit: "maximumConcurrentRequests", noun: "responses in progress",
+                code: "too-many-answers", limit: "maximumConcurrentRequests", noun: "responses in progress",
                 advice: "Read the responses before you send more requests.")
         case .responseBytes:
             Refusal(
-                code: "too-many-responses", limit: "maximumHeldResponseBytes",
+                code: "too-many-answers", limit: "maximumHeldResponseBytes",
                 noun: "bytes of responses that are not read",
                 advice: "Read the responses before you send more requests.")
         case .listeners:

@@ -29,7 +29,7 @@ enum ObjectName {
     static func file(_ index: Int, of id: UploadID) -> String { "\(folder(of: id))\(index)" }
 
     /// The key of the app's own response to an upload.
-    static func response(to id: UploadID) -> String { folder(of: id) + "response" }
+    static func response(to id: UploadID) -> String { folder(of: id) + "answer" }
 
     /// The key of an object with bytes of an incomplete file that were set aside to free memory. `number` begins at 0.
     static func aside(_ number: Int, ofFile key: String) -> String { "\(key).\(number)" }

@@ -85,7 +85,7 @@ struct ConnectionState {
     ///   - isFinal: Whether the request asks to close the connection.
     ///   - hasLength: Whether the request declares the length of its body.
     mutating func headRead(isFinal: Bool = false, hasLength: Bool = false) -> ReadAction {
-        guard case .serving(var exchange) = phase, exchange.input != .malformed else { return .drop }
+        guard case .serving(var exchange) = phase, exchange.input == .betweenRequests else { return .drop }
         exchange.awaitingResponse += 1
         exchange.input = .inBody
         exchange.request = Request(isFinal: isFinal, hasLength: hasLength)
@@ -109,7 +109,7 @@ struct ConnectionState {
     }
 
     mutating func endRead() -> ReadAction {
-        guard case .serving(var exchange) = phase, exchange.input != .malformed else { return .drop }
+        guard case .serving(var exchange) = phase, exchange.input == .inBody else { return .drop }
         exchange.input = .betweenRequests
         phase = .serving(exchange)
         return .pass

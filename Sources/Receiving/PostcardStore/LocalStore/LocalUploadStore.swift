@@ -186,7 +186,7 @@ public final class LocalUploadStore: ResponseKeepingUploadStore, ResumableUpload
 
     /// The file with the app's own response, in the folder of a record.
     private func responseFile(of id: UploadID) -> JSONFile {
-        JSONFile(path: directory.folder(of: id).appending("response.json"))
+        JSONFile(path: directory.folder(of: id).appending("answer.json"))
     }
 
     public func keepResponse(_ response: [UInt8], to id: UploadID) async throws {

@@ -2,11 +2,11 @@ import PostcardFiles
 import PostcardFoundation
 import SystemPackage
 
-/// The directory of an unfinished upload: `upload.json` with its facts, `body` with its bytes, and `response.json` with
+/// The directory of an unfinished upload: `upload.json` with its facts, `body` with its bytes, and `answer.json` with
 /// the response that replaces them. Every call blocks.
 ///
 /// A client learns the address of an upload only after `upload.json` is on the disk, so a directory without that file
-/// can be removed. `upload.json` and `response.json` appear complete, by a rename. Bytes are appended to `body` in order,
+/// can be removed. `upload.json` and `answer.json` appear complete, by a rename. Bytes are appended to `body` in order,
 /// so `body` is always the beginning of the form, even if the server was killed. A power cut may replace bytes that
 /// were not synced with zeros. After a power cut, only the bytes that were promised to the client therefore count.
 struct UnfinishedDirectory: Sendable {
@@ -42,7 +42,7 @@ struct UnfinishedDirectory: Sendable {
     let path: FilePath
 
     private var factsFile: JSONFile { JSONFile(path: path.appending("upload.json")) }
-    private var responseFile: JSONFile { JSONFile(path: path.appending("response.json")) }
+    private var responseFile: JSONFile { JSONFile(path: path.appending("answer.json")) }
     var body: FilePath { path.appending("body") }
 
     /// Makes the directory, and waits until it is on the disk.

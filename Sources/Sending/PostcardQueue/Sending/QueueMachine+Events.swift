@@ -139,7 +139,7 @@ extension QueueMachine {
         }
 
         /// Whether the carrier has delivered all events since the connection, or since the last handlers were called.
-        enum Delivery {
+        enum EventReport {
             case pending
             /// The carrier has delivered all events.
             ///
@@ -148,7 +148,7 @@ extension QueueMachine {
         }
 
         var connection = Connection.disconnected
-        var delivery = Delivery.pending
+        var report = EventReport.pending
         /// Whether the session has ended since it was connected.
         var hasEnded = false
         /// Whether the system waits for its completion handlers.
@@ -159,7 +159,7 @@ extension QueueMachine {
         /// Disconnects from a session that has ended. It reports no more events.
         mutating func leave() {
             connection = .disconnected
-            delivery = .complete(awaited: [])
+            report = .complete(awaited: [])
             hasEnded = false
         }
 
@@ -180,15 +180,15 @@ extension QueueMachine {
         ///
         /// - Parameter ledger: The attempts that are open.
         mutating func mayCallHandlers(with ledger: AttemptLedger) -> Bool {
-            guard case .complete(var awaited) = delivery else { return false }
+            guard case .complete(var awaited) = report else { return false }
             awaited.formIntersection(ledger.attempts)
-            delivery = .complete(awaited: awaited)
+            report = .complete(awaited: awaited)
             return hasHandlers && awaited.isEmpty
         }
 
         /// Records that the completion handlers were called.
         mutating func handlersWereCalled() {
-            if hasHandlers { delivery = .pending }
+            if hasHandlers { report = .pending }
             hasHandlers = false
         }
     }

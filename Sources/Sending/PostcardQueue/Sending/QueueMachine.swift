@@ -91,7 +91,7 @@ struct QueueMachine: Sendable {
             return settle(then: .begin(rows), at: now)
         case (.listing, .listed(let carried, let events)):
             receive(events)
-            session.delivery = .complete(awaited: Set(carried.filter(\.value).keys))
+            session.report = .complete(awaited: Set(carried.filter(\.value).keys))
             return settle(then: .work, at: now)
         case (.calling(let action), .done):
             state = .resting
@@ -120,7 +120,7 @@ extension QueueMachine {
         session.hasHandlers = session.hasHandlers || news.hasHandlers
         // Attempts that have ended since `deliveredAll` are still to be reported.
         round.hasOnlyProgress = news.hasOnlyProgress && session.connection == .compared
-        if case .complete = session.delivery { round.mustList = news.hasHandlers }
+        if case .complete = session.report { round.mustList = news.hasHandlers }
         // The system forgets an attempt's end after reporting it, so the end is recorded first.
         if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
         switch session.connection {
@@ -177,7 +177,7 @@ extension QueueMachine {
         return events.compactMap { event in
             switch event {
             case .ended(_, .unavailable(let problem)): round.problem = problem
-            case .deliveredAll: session.delivery = .complete(awaited: [])
+            case .deliveredAll: session.report = .complete(awaited: [])
             default: break
             }
             return ledger.record(event)

@@ -229,7 +229,7 @@ private struct Vandal {
             try files.setAttributes([.posixPermissions: 0], ofItemAtPath: path.string)
         default:
             let names = [
-                "zzzzzzzzzz0000000000000000", "7zzzzzzzzz0000000000000000", "0", "record.json", "key-", "response.json",
+                "zzzzzzzzzz0000000000000000", "7zzzzzzzzz0000000000000000", "0", "record.json", "key-", "answer.json",
             ]
             let name = names.randomElement(using: &random) ?? ""
             try files.moveItem(atPath: path.string, toPath: path.removingLastComponent().appending(name).string)

@@ -24,7 +24,7 @@ private struct Bench {
         handle(.found(numbers.map { id($0) }, of: peer), at: seconds)
     }
 
-    mutating func ended(_ number: Int, _ delivery: WebhookOutbox.Delivery, at seconds: Double) -> [UploadID] {
+    mutating func ended(_ number: Int, _ delivery: WebhookOutbox.AttemptEnd, at seconds: Double) -> [UploadID] {
         handle(.ended(id(number), delivery), at: seconds)
     }
 }

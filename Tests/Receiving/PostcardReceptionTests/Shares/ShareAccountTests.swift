@@ -27,8 +27,8 @@ struct ShareAccountTests {
         (.textBytes, "too-much-text", "maximumHeldBytes"),
         (.unfinishedUploads, "too-many-unfinished-uploads", "maximumUnfinished"),
         (.unfinishedBytes, "too-many-unfinished-uploads", "maximumUnfinishedBytes"),
-        (.responses, "too-many-responses", "maximumConcurrentRequests"),
-        (.responseBytes, "too-many-responses", "maximumHeldResponseBytes"),
+        (.responses, "too-many-answers", "maximumConcurrentRequests"),
+        (.responseBytes, "too-many-answers", "maximumHeldResponseBytes"),
         (.listeners, "too-many-listeners", "maximumListeners"),
         (.screenings, "too-many-screenings", "maximumConcurrentScreenings"),
     ]

@@ -188,7 +188,7 @@ struct OwnResponseTests {
                 #expect(try await receiver.exchange(Self.keyed).body == "1")
                 let id = try #require(
                     try FileManager.default.contentsOfDirectory(atPath: directory.string).first { !$0.hasPrefix(".") })
-                try Data("{".utf8).write(to: URL(filePath: directory.appending("\(id)/response.json").string))
+                try Data("{".utf8).write(to: URL(filePath: directory.appending("\(id)/answer.json").string))
                 #expect(try await receiver.exchange(Self.keyed).body == "2")
                 #expect(try await receiver.exchange(Self.keyed).body == "2")
             }

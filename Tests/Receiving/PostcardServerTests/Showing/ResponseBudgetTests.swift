@@ -104,7 +104,7 @@ struct ResponseBudgetTests {
             try budget.shares.take(5000, of: .responseBytes, for: TestPeers.all[0])
         }
         #expect(problem?.status == .tooManyRequests)
-        #expect(problem?.code == "too-many-responses-of-client")
+        #expect(problem?.code == "too-many-answers-of-client")
         #expect(problem?.limit?.name == "maximumHeldResponseBytesOfClient")
         open.finish()
         for task in holding { try await task.value }
@@ -180,7 +180,7 @@ struct ResponseBudgetTests {
             let problem = #expect(throws: UploadProblem.self) {
                 try budget.body(of: ByteBuffer(repeating: 7, count: 6000), on: nil)
             }
-            #expect(problem?.code == "too-many-responses")
+            #expect(problem?.code == "too-many-answers")
             #expect(body.contentLength == 6000)
         }
         #expect(budget.shares.free(of: .responseBytes) == 10_000)

@@ -38,7 +38,7 @@ import Testing
         ("the names in an unfinished upload", "r/.unfinished/[a-z0-9]+"),
         ("an unfinished upload's facts", "r/.unfinished/[a-z0-9]+/upload.json(.new)?"),
         ("an unfinished upload's bytes", "r/.unfinished/[a-z0-9]+/body"),
-        ("the response to an upload", "r/.unfinished/[a-z0-9]+/response.json.new"),
+        ("the response to an upload", "r/.unfinished/[a-z0-9]+/answer.json.new"),
     ]
 
     @Test(arguments: syncs)

@@ -86,7 +86,7 @@ extension UnfinishedUploadTests {
             let first = try await Self.finish(in: store, keeping: 2)
             let second = try await Self.finish(in: store, keeping: 2)
             if isDamaged {
-                try Data().write(to: URL(filePath: second.directory.path.appending("response.json").string))
+                try Data().write(to: URL(filePath: second.directory.path.appending("answer.json").string))
                 await #expect(throws: UploadStoreError.self) { try await second.response() }
             } else {
                 try await second.discard()
@@ -103,7 +103,7 @@ extension UnfinishedUploadTests {
             let store = try LocalUploadStore(directory: directory)
             let upload = try await Self.finish(in: store)
             #expect(!FileManager.default.fileExists(atPath: upload.directory.body.string))
-            let path = upload.directory.path.appending("response.json").string
+            let path = upload.directory.path.appending("answer.json").string
             let elsewhere = directory.appending("elsewhere").string
             try FileManager.default.moveItem(atPath: path, toPath: elsewhere)
             let unread = await #expect(throws: UploadStoreError.self) { try await upload.response() }
@@ -119,7 +119,7 @@ extension UnfinishedUploadTests {
             #expect(try await store.unfinishedUpload(upload.id) == nil)
             #expect(store.damagedCount == 1)
             let aside = directory.appending(".damaged").appending(upload.id.text)
-            #expect(FileManager.default.fileExists(atPath: aside.appending("response.json").string))
+            #expect(FileManager.default.fileExists(atPath: aside.appending("answer.json").string))
         }
     }
 

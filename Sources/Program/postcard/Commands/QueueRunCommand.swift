@@ -5,7 +5,7 @@ import PostcardQueue
 import ServiceLifecycle
 import UnixSignals
 
-struct QueueRun: AsyncParsableCommand {
+struct QueueRunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Sends what is in the queue.",
         discussion: """
@@ -51,7 +51,7 @@ struct QueueRun: AsyncParsableCommand {
     var maxDelay = 1800.0
 
     @Flag(
-        name: .customLong("accept-early-response"),
+        name: .customLong("accept-early-answer"),
         help: "Accept a 2xx response that arrives before the whole form was sent.")
     var acceptsEarlyResponse = false
 
