@@ -16,8 +16,8 @@ struct ServeSettings {
         let isRepeating: Bool
         let opposite: String?
 
-        /// The options that sources of lower priority can no longer set once these arguments set this option, because
-        /// they exclude it or set the same thing.
+        /// The options that sources of lower priority can no longer set, because they exclude this option or set the
+        /// same thing. `arguments` are those that set this option.
         func overridden(setBy arguments: [String]) -> [String] {
             switch name {
             case "directory": ["store", "s3-endpoint", "s3-region"]
@@ -46,8 +46,8 @@ struct ServeSettings {
     private let commandLine: [String]
     private let settings: [Setting]
 
-    /// Reads the settings, with all environment variables. Throws `ValidationError` if the file cannot be read, or a
-    /// value does not have the type of its option.
+    /// Reads the settings. `commandLine` has the arguments after `serve`, and `environment` all environment variables.
+    /// Throws `ValidationError` if the file cannot be read, or a value does not have the type of its option.
     init(_ commandLine: [String], environment: [String: String]) async throws {
         self.commandLine = commandLine
         let options = try Self.options()
