@@ -130,7 +130,7 @@ struct ServeSettings {
     /// A source of settings: the environment or the file.
     private struct Source {
         let value: (AbsoluteConfigKey, ConfigType) throws -> LookupResult
-        /// The name of an option in the source, and the source, for messages.
+        /// Describes an option for messages: by its name in the source, and by the source.
         let origin: (String) -> String
 
         /// The arguments that set an option to its value in the source; `nil` if the source has no value.

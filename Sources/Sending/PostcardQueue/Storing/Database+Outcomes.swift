@@ -90,7 +90,7 @@ extension Database {
     /// was first attempted or when it was done.
     ///
     /// - Parameters:
-    ///   - latest: The latest time at which an upload can be due: now, plus the longest plausible delay.
+    ///   - latest: The current time plus the longest plausible delay.
     ///   - session: The identifier of the sender's background session; `nil` for a sender in this process.
     func hasMisdatedUploads(at now: Date, after latest: Date, of session: String?) throws -> Bool {
         try Bool.fetchOne(
@@ -141,7 +141,7 @@ extension Database {
         }
     }
 
-    /// Records that a store has refused the form of an upload as expired.
+    /// Records that an object store has refused the presigned form of an upload as expired.
     private func endSignature(of id: QueuedUpload.ID, at time: Date) throws {
         guard let signed = try row(id)?.signed else { return }
         try execute(
