@@ -29,7 +29,7 @@ public struct SentUpload: Sendable {
     /// The parts of the form, in order; empty if the body is not a form.
     public let parts: [Part]
 
-    /// The Doctor's explanation of the exact bytes.
+    /// The explanation of the exact bytes by `PostcardDoctor`.
     public let explanation: Explanation
 
     /// The number of the attempt, from 1. Requests with the same ``idempotencyKey`` are attempts of one upload.

@@ -204,7 +204,7 @@ extension TestServer: TimedTransport {
         )
     }
 
-    /// Receives the form at the speed of the response, and then sends it.
+    /// Receives the form at the speed that the test has set for the response, and then sends the response.
     private func respond(
         with response: TestResponse, to request: UploadRequest, _ upload: SentUpload,
         reporting report: @Sendable (TransportEvent) -> Void

@@ -2,7 +2,7 @@ import HTTPTypes
 import PostcardWire
 
 extension CheckSession {
-    /// Fills in the template of a request. Throws `CheckInterruption` if it needs a value that the server has not sent.
+    /// Makes the request of a step. Throws `CheckInterruption` if the step needs a value that the server has not sent.
     func render(_ step: Step) throws -> (address: ServerAddress, request: RenderedRequest) {
         let address = try address(of: step)
         var bytes: [UInt8]?
@@ -107,8 +107,8 @@ struct RenderedRequest: Sendable {
     /// The bytes of the content after the pause.
     let rest: [UInt8]
 
-    /// Makes the bytes of a request. Fields for the length of the content are added. The pause is after `pause` bytes
-    /// of the content, which is `nil` for a request without content.
+    /// Makes the bytes of a request. The header fields for the length of the content are added to `fields`. `content`
+    /// is `nil` for a request without content. `pause` is the number of content bytes before the pause.
     init(
         method: String, target: String, authority: String, fields: [(name: String, value: String)],
         content: [UInt8]?, pause: Int, isChunked: Bool

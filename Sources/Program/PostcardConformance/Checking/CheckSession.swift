@@ -240,7 +240,7 @@ final class CheckSession {
         exchange.announcementDelay = exchange.announcements.isEmpty ? nil : .now - start
     }
 
-    /// Collects responses up to the final one, or until they are enough without it.
+    /// Collects responses until the final one, or until `isEnough` returns `true` for the responses so far.
     private func collect(
         into exchange: inout Exchange, from connection: ConformanceConnection, before end: ContinuousClock.Instant,
         _ isEnough: (Exchange) -> Bool

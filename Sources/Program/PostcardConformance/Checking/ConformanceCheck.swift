@@ -66,7 +66,7 @@ package struct ConformanceCheck: Sendable {
     }
 
     /// Makes a check that a server ignores invalid values of a field: the effect must be the same as without the field.
-    /// `step` is the request without the field, after those of `setUp`.
+    /// The check makes the request `step` without the field and with it, each time after the requests of `setUp`.
     static func ignoring(
         _ number: Int, _ section: String, _ sentence: String, _ name: String, _ values: [String],
         setUp: [Step] = [], step: Step

@@ -138,9 +138,9 @@ struct OpenRequest: Sendable {
 }
 
 extension CheckSession {
-    /// Begins a request with a pause in its content on a new connection, and waits a moment for the server to receive
-    /// its beginning. `mayEnd` says whether the server may already have closed the connection because of another
-    /// request.
+    /// Begins a request on a new connection, and waits a moment for the server to receive its beginning. The content of
+    /// `step` must have a pause. `mayEnd` says whether the server may already have closed the connection because of
+    /// another request.
     func begin(_ step: Step, mayEnd: Bool = false) async throws -> OpenRequest {
         let (address, request) = try render(step)
         let connection: ConformanceConnection

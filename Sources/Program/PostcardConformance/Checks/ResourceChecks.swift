@@ -42,8 +42,8 @@ extension ConformanceSuite {
 }
 
 extension CheckSession {
-    /// Creates two uploads, and compares their upload resources. `between` is called with the first before the second
-    /// is created.
+    /// Creates two uploads, and compares their upload resources. Calls `between` after the first upload was created and
+    /// before the second is created.
     fileprivate func compareTwoUploads(_ between: (CheckSession) async throws -> Void) async throws -> CheckFinding {
         try await succeed(.create(.none))
         guard let first = upload else { throw missingUpload }

@@ -123,7 +123,7 @@ private final class InboxHandler: ChannelInboundHandler, Sendable {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A server may also close a connection with a reset. A failure before TLS is something else.
+        // A reset by the server counts as closing the connection. Other errors, such as those of TLS, are failures.
         inbox.end(error is IOError ? .closed : ConnectionFailure("the connection failed: \(error)"))
         context.close(promise: nil)
     }

@@ -131,8 +131,8 @@ enum CommandLineArguments {
         return argument.count > 1 && argument[0] == .dash && argument.dropFirst().allSatisfy(\.isDigit)
     }
 
-    /// Whether an option of curl can be ignored. Its value is then removed too. Otherwise throws `ValidationError`,
-    /// with advice on what to write instead.
+    /// Whether an argument is an option of curl that can be ignored. If so, removes its value from `rest`. Throws
+    /// `ValidationError` for an option of curl that is refused, with advice on what to write instead.
     private static func isIgnored(
         _ argument: String, _ rest: inout ArraySlice<[UInt8]>, isQueued: Bool
     ) throws -> Bool {

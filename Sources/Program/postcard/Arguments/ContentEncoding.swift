@@ -20,7 +20,7 @@ enum ContentEncoding: String, CaseIterable {
         }
     }
 
-    /// Makes a stream that encodes the content of a part. The part's name is for the error's message.
+    /// Makes a stream that encodes the content of a part. `name` is the part's name for error messages.
     func stream(of content: FormLayout, named name: String) -> FormStream {
         FormStream(length: content.contentLength.flatMap(length)) {
             EncodedChunks(content.chunks(), in: self, named: name)
@@ -33,7 +33,7 @@ struct EncodedChunks<Chunks: AsyncSequence & Sendable>: AsyncSequence, Sendable 
     private let encoding: ContentEncoding
     private let name: String
 
-    /// Makes a sequence that encodes chunks. `name` is the part's name, for the error's message.
+    /// Makes a sequence that encodes chunks. `name` is the part's name for error messages.
     init(_ chunks: Chunks, in encoding: ContentEncoding, named name: String) {
         (self.chunks, self.encoding, self.name) = (chunks, encoding, name)
     }
@@ -78,8 +78,8 @@ struct ContentEncoder {
         self.encoding = encoding
     }
 
-    /// Encodes the next bytes of the content. The part's name is for the message of the ``CommandFailure`` for a byte
-    /// that the encoding cannot represent.
+    /// Encodes the next bytes of the content. `isLast` says whether these are the last bytes. Throws
+    /// ``CommandFailure`` for a byte that the encoding cannot represent. Its message names the part by `name`.
     mutating func encode(_ bytes: [UInt8], isLast: Bool, named name: String) throws -> [UInt8] {
         defer { offset += Int64(bytes.count) }
         switch encoding {

@@ -12,8 +12,8 @@ enum CurlOptions {
     /// The letters of curl's short options with a value, which may follow the letter directly.
     static let lettersWithValue = Set("AbcCdDeEFhHKmoPQrtTuUwxXyYz".utf8)
 
-    /// Looks up an option of curl, with its dashes; `nil` for one that the command has or that curl does not have.
-    /// `isQueued` says whether the form is added to a queue instead of being sent.
+    /// Looks up an option of curl by its name with dashes. Returns `nil` if the command has the same option, or if curl
+    /// has no such option. `isQueued` says whether the form is added to a queue instead of being sent.
     static func meaning(of name: String, isQueued: Bool) -> Meaning? {
         if isQueued {
             if name == "-s" || name == "--silent" { return .ignored(hasValue: false) }

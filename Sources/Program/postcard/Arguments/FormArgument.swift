@@ -148,7 +148,7 @@ struct FormArgumentScanner {
     }
 
     private var rest: ArraySlice<UInt8>
-    /// Whether a semicolon without an attribute is ignored, as after a file, or is a character, as in a text.
+    /// Whether a semicolon without an attribute is ignored, as after a file. Otherwise it belongs to the text.
     var skipsEmptyAttributes = false
 
     init(_ bytes: ArraySlice<UInt8>) {

@@ -197,8 +197,9 @@ struct FormBuilder {
         return metadata == nil && content.isPictureOrVideo || fitting != nil && content.isPicture
     }
 
-    /// Sets the removed metadata, the fitting of pictures and the media type for a file. The content is `nil` if it
-    /// cannot be read. `isFittable` says whether a smaller picture may replace the part's picture.
+    /// Decides which metadata is removed from a part's file, and whether its picture is made to fit. `examined` is
+    /// `nil` if the file cannot be read. `name` is the name of the file in messages. `isFittable` says whether a
+    /// smaller picture may replace the part's picture.
     private func decide(
         on examined: ExaminedContent?, _ name: String, of part: inout FormPart, isFittable: Bool
     ) throws {

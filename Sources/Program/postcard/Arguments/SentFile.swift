@@ -168,7 +168,7 @@ struct TextFile {
         try self.init(ArgumentText(path.utf8))
     }
 
-    /// The lines that are not blank, without leading and trailing blanks. Throws ``CommandFailure`` if they are not
+    /// The lines that are not blank, without leading and trailing blanks. Throws ``CommandFailure`` if the file is not
     /// UTF-8.
     func lines() throws -> [String] {
         guard let text = String(validating: bytes, as: UTF8.self) else {

@@ -129,8 +129,9 @@ struct TransportOptions: ParsableArguments {
         return given.filter(\.1).map(\.0)
     }
 
-    /// Makes the transport that the options describe. The server's URL determines the proxy from the environment.
-    /// Throws ``CommandFailure`` if this machine lacks what the client needs, or certificates cannot be read.
+    /// Makes the transport that the options describe. `url` is the server's URL, by which a proxy is chosen from the
+    /// environment variables. Throws ``CommandFailure`` if this machine lacks what the client needs, or certificates
+    /// cannot be read.
     func make(for url: URL?) throws -> any UploadTransport {
         switch transport {
         case .asyncHTTP:

@@ -20,7 +20,7 @@ struct Postcard: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [Send.self, Queue.self, Serve.self, Explain.self, Conformance.self, Demo.self, Thumbnail.self])
 
-    /// Checks that a word is a command. Without this check, the parser would also report all arguments after it.
+    /// Checks that a word is a command. Without this check, the parser would also report the arguments after the word.
     private static func checkCommand(_ word: String) throws {
         let isGeneral =
             ["", "-h", "--help", "--version", "help"].contains(word) || word.hasPrefix("--experimental-")

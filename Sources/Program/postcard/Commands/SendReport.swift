@@ -74,8 +74,8 @@ struct SendReport {
 }
 
 extension HTTPFields {
-    /// The values by name. Fields with one name are equivalent to one field with a list (RFC 9110 §5.3), except for
-    /// Set-Cookie, which scripts do not need.
+    /// The values by name. The values of fields with the same name are joined by commas, which keeps their meaning
+    /// (RFC 9110 §5.3) except for Set-Cookie. Scripts do not need that field.
     var joinedByName: [String: String] {
         Dictionary(map { ($0.name.canonicalName, $0.value) }, uniquingKeysWith: { "\($0), \($1)" })
     }

@@ -16,8 +16,8 @@ struct ServeSettings {
         let isRepeating: Bool
         let opposite: String?
 
-        /// The options that sources of lower priority can no longer set once these arguments set this option, because
-        /// they exclude it or set the same thing.
+        /// The options that sources of lower priority can no longer set, because they exclude this option or set the
+        /// same thing. `arguments` are those that set this option.
         func overridden(setBy arguments: [String]) -> [String] {
             switch name {
             case "directory": ["store", "s3-endpoint", "s3-region"]
@@ -46,8 +46,8 @@ struct ServeSettings {
     private let commandLine: [String]
     private let settings: [Setting]
 
-    /// Reads the settings, with all environment variables. Throws `ValidationError` if the file cannot be read, or a
-    /// value does not have the type of its option.
+    /// Reads the settings. `commandLine` has the arguments after `serve`, and `environment` all environment variables.
+    /// Throws `ValidationError` if the file cannot be read, or a value does not have the type of its option.
     init(_ commandLine: [String], environment: [String: String]) async throws {
         self.commandLine = commandLine
         let options = try Self.options()
@@ -130,7 +130,7 @@ struct ServeSettings {
     /// A source of settings: the environment or the file.
     private struct Source {
         let value: (AbsoluteConfigKey, ConfigType) throws -> LookupResult
-        /// The name of an option in the source, and the source, for messages.
+        /// Describes an option for messages: by its name in the source, and by the source.
         let origin: (String) -> String
 
         /// The arguments that set an option to its value in the source; `nil` if the source has no value.

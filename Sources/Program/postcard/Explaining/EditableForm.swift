@@ -35,9 +35,9 @@ struct EditableForm {
         }
     }
 
-    /// Writes the folder. An existing folder must be empty. `read` reads the input again, and `request` extracts the
-    /// request from it; `nil` if the input is only a body. Throws ``CommandFailure`` if the folder cannot be written or
-    /// the input cannot be read.
+    /// Writes the folder. An existing folder must be empty. `explanation` is the result of the first reading of the
+    /// input, and `read` reads the input again. `request` extracts the request from the input; `nil` if the input is a
+    /// body without a request. Throws ``CommandFailure`` if the folder cannot be written or the input cannot be read.
     func write(
         _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
     ) throws {
@@ -161,7 +161,7 @@ private final class NewFolder {
     private var folders: [FilePath] = []
     private var files: [FilePath] = []
 
-    /// Prepares to make a folder, whose files have the permissions, but writes nothing yet.
+    /// Prepares to make a folder, but writes nothing yet. The files in the folder get the permissions.
     init(_ path: String, _ permissions: FilePermissions) {
         self.path = FilePath(path)
         self.permissions = permissions

@@ -1,7 +1,7 @@
 import Foundation
 import PostcardDoctor
 
-/// The Doctor's page: a file that `make page` makes and `make install` puts beside the program.
+/// The web page that explains a request pasted into it: a file that `make page` makes and `make install` installs.
 enum ExplanationPage {
     static let name = "explain.html"
 

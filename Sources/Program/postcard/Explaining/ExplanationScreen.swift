@@ -139,7 +139,7 @@ struct FindingLines {
     let parts: [Explanation.Part]
     let columns: Int
     let style: TextStyle
-    /// Whether the message is shown, because the verdict does not already show it.
+    /// Whether the finding's message is shown: `false` if the verdict already shows it.
     let isTitled: Bool
 
     private var finding: Finding { group.finding }

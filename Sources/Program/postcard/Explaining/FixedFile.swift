@@ -12,7 +12,7 @@ struct FixedFile {
     var permissions = FilePermissions.ownerReadWrite
 
     enum Source {
-        /// A recording. The value extracts the request from it.
+        /// A recording of a request, such as a HAR file. The value extracts the request from the recording.
         case request(RequestInput)
         /// A body without a request. The value is the Content-Type of the body.
         case body(contentType: String)
@@ -26,7 +26,8 @@ struct FixedFile {
         let contentType: String?
     }
 
-    /// Writes the file, and returns the result. `read` reads the input once more.
+    /// Writes the file, and returns the result. `explanation` is the result of the first reading of the input, and
+    /// `read` reads the input again.
     func fix(
         _ explanation: Explanation, from source: Source, read: ((RawSpan) throws -> Void) throws -> Void
     ) -> ExplanationReport.Fix {
@@ -74,9 +75,9 @@ struct FixedFile {
         return Written(path: path, fixed: outcome.fixed, left: outcome.left, contentType: contentType)
     }
 
-    /// Finds the path to write to, and the status of the file there; `nil` for a new file. If ``path`` is a symbolic
-    /// link, its target is written and the link is kept. Throws `Errno`, or ``NotARegularFile`` if there is another
-    /// kind of file.
+    /// Finds the path to write to. If ``path`` is a symbolic link, its target is written and the link is kept.
+    /// `replaced` is the status of an existing file; `nil` for a new file. Throws `Errno`, or ``NotARegularFile`` for a
+    /// directory or another kind of file.
     private func place() throws -> (path: FilePath, replaced: Stat?) {
         let replaced = try status()
         if let replaced, replaced.type != .regular { throw NotARegularFile(type: replaced.type) }

@@ -134,8 +134,8 @@ enum ExitStatus {
 /// Cancels work on a signal, so that the work can remove its temporary files.
 enum Interruption {
     /// Runs work. SIGINT or SIGTERM cancels the work, and the same signal ends the program after the work. A second
-    /// signal ends the program at once. Signals that the program ignores, as in a background job, stay ignored. If the
-    /// work has no temporary files, so that this is not needed, signals end the program as usual.
+    /// signal ends the program at once. Signals that the program ignores, as in a background job, stay ignored.
+    /// `isNeeded` says whether the work has temporary files. If it has none, signals end the program as usual.
     static func ending<Result: Sendable>(
         ifNeeded isNeeded: Bool, _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {

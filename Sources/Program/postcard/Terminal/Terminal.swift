@@ -50,12 +50,12 @@ enum Terminal {
         try writeLine(DisplayText.escapingSteering(inJSON: json))
     }
 
-    /// Writes a line of a result to standard output.
     /// Writes a value as JSON with sorted keys, and with times in ISO 8601.
     static func write(encoded value: some Encodable) throws {
         try write(json: try JSONEncoder.forResponses.encode(value))
     }
 
+    /// Writes a line of a result to standard output.
     static func writeLine(_ text: String) throws {
         try write((text + "\n").utf8)
     }

@@ -60,8 +60,8 @@ enum DisplayWidth {
 
 /// Breaks a sentence into lines.
 enum WordWrap {
-    /// Breaks a text into lines of at most this many columns, apart from longer words. `first` and `rest` are put
-    /// before them.
+    /// Breaks a text into lines of at most this many columns, apart from longer words. The first line begins with
+    /// `first`, and each other line with `rest`.
     static func lines(_ text: String, columns: Int, first: String = "", rest: String = "") -> [String] {
         var lines: [String] = []
         var line = first

@@ -308,13 +308,14 @@ extension DeliveryMachine {
 
     private var mayResumeLater: Bool { contact?.mayResumeLater ?? false }
 
-    /// Whether a form that was refused as too large may be accepted in pieces. The refusal names no limit, as from a
-    /// proxy. The next attempt then asks the server about resumption again, and begins with small appends.
+    /// Whether a form that was refused as too large may be accepted in several smaller requests. The refusal names no
+    /// limit, as from a proxy. The next attempt then asks the server about resumption again, and begins with small
+    /// appends.
     private mutating func mayPassInPieces(_ error: UploadError, of attempt: UploadAttempt) -> Bool {
         guard mayResumeLater, resumption?.isInProgress == false, error.code == .refused, error.namesNoLimit,
             let length = attempt.request.body?.contentLength, !preparation.hasTriedPieces, var resumption
         else { return false }
-        // The machine tries pieces only once, because the server may stay busy.
+        // The machine tries smaller requests only once, because the server may stay busy.
         preparation.hasTriedPieces = true
         let isLowered = resumption.appendSize.noteRefusal(of: length, minimum: 0)
         resumption.forgiveLostCreations()

@@ -98,7 +98,8 @@ extension ResumableUpload {
         return settle(self.error(error, of: resource, range), range, offer, resource, extent, &resumption)
     }
 
-    /// Decides what to do with the upload resource after an append has failed, or a request that counts as one.
+    /// Decides what to do with the upload resource after an append has failed. The request that began the upload counts
+    /// as an append if a 104 has named the resource ("Retry").
     mutating func settle(
         _ error: UploadError, _ range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL, _ extent: Extent,
         _ resumption: inout Resumption

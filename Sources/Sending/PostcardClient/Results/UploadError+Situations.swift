@@ -142,7 +142,7 @@ extension UploadError {
     ///
     /// - Parameters:
     ///   - reason: The condition of the policy that the form breaks, in a sentence.
-    ///   - fix: What to do, in a sentence.
+    ///   - advice: What to do, in a sentence.
     static func brokenPolicy(_ url: URL, _ reason: String, advice: String) -> UploadError {
         UploadError(.brokenPolicy, "\(url.address) would refuse the form, so nothing was sent. \(reason) \(advice)")
     }

@@ -10,8 +10,8 @@ extension UploadQueue {
     /// Sends a failed or cancelled upload again, like a new one. An upload that waits for its next attempt is sent now.
     ///
     /// An upload may have failed although the server accepted the form. ``QueuedUpload/Failure/delivery`` is then
-    /// `responseLost`, and the server may store the form twice unless it honors the `Idempotency-Key`. An upload whose
-    /// ``UploadConditions/expires`` has passed no longer expires.
+    /// `responseLost` or `accepted`, and the server may store the form twice unless it honors the `Idempotency-Key`. An
+    /// upload whose ``UploadConditions/expires`` has passed no longer expires.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, if it is waiting, being sent, paused or done, or if
     ///   its form is no longer on disk.

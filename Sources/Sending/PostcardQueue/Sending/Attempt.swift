@@ -42,8 +42,8 @@ package enum AttemptEvent: Sendable {
     case invalidated(SessionProblem)
 }
 
-/// The way in which an attempt ended. Four types follow each other: `AttemptEnd`, `QueueMachine.EndedAttempt` with the
-/// response's body, ``AttemptOutcome`` for the upload, and the `Settlement` that the database records.
+/// The way in which an attempt ended. `QueueMachine.EndedAttempt` adds the response's body to it. From these the queue
+/// decides the ``AttemptOutcome``, and from the outcome the `Settlement` that the database records.
 package enum AttemptEnd: Sendable {
     /// The system received a server's response.
     ///

@@ -50,7 +50,7 @@ struct AttemptLedger: Sendable {
         ended.append(QueueMachine.EndedAttempt(id: attempt, end: .known(outcome), hasBegun: hasBegun))
     }
 
-    /// Records an event of an attempt, and returns the progress that it means.
+    /// Records an event of an attempt. Returns the progress of the upload if the event reports progress.
     mutating func record(_ event: AttemptEvent) -> QueueMachine.Progress? {
         switch event {
         case .sent(let id, let bytes):
@@ -76,7 +76,7 @@ struct AttemptLedger: Sendable {
         return nil
     }
 
-    /// Removes the first ends, which are in the database now.
+    /// Removes the given number of ends, the earliest ones, because they were written to the database.
     mutating func removeEnded(_ count: Int) {
         ended.removeFirst(count)
     }

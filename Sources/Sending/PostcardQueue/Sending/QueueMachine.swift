@@ -68,7 +68,7 @@ struct QueueMachine: Sendable {
         case (.comparing, .compared(let carried, let recorded, let events)):
             ledger.add(recorded: recorded)
             receive(events)
-            // If another process uses the session, the session may have seemed to have no transfers.
+            // A session that another process uses may have reported no transfers, so nothing can be compared.
             if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
             return settle(then: .compare(Comparison(carried: carried, recorded: recorded)), at: now)
         case (.settling(let count, let step), .done):

@@ -6,7 +6,7 @@ extension Database {
     /// The sequence numbers of ends that the app has not acknowledged, with their uploads.
     ///
     /// - Parameters:
-    ///   - end: The sequence number after which to start.
+    ///   - end: Only ends with a higher sequence number are returned.
     ///   - limit: The maximum number of ends to return.
     func unacknowledgedEnds(after end: Int64, limit: Int) throws -> [(end: Int64, id: QueuedUpload.ID)] {
         // The queue writes only values of this type.

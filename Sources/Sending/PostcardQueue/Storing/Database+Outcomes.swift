@@ -90,7 +90,7 @@ extension Database {
     /// was first attempted or when it was done.
     ///
     /// - Parameters:
-    ///   - latest: The end of the longest delay that begins now.
+    ///   - latest: The current time plus the longest plausible delay.
     ///   - session: The identifier of the sender's background session; `nil` for a sender in this process.
     func hasMisdatedUploads(at now: Date, after latest: Date, of session: String?) throws -> Bool {
         try Bool.fetchOne(
@@ -141,7 +141,7 @@ extension Database {
         }
     }
 
-    /// Records that a store has refused the form of an upload as expired.
+    /// Records that an object store has refused the presigned form of an upload as expired.
     private func endSignature(of id: QueuedUpload.ID, at time: Date) throws {
         guard let signed = try row(id)?.signed else { return }
         try execute(
@@ -349,7 +349,8 @@ extension Database {
 
     /// Removes uploads.
     ///
-    /// - Returns: The number of removed uploads, the names of their bodies, and the sessions that had them.
+    /// - Returns: The number of removed uploads, the names of their bodies, and the identifiers of the background
+    ///   sessions that had them.
     func removeUploads(_ ids: [QueuedUpload.ID]) throws -> (count: Int, bodies: [UUID], sessions: Set<String>) {
         var (count, bodies, sessions) = (0, [UUID](), Set<String>())
         var groups: Set<DatabaseValue> = []

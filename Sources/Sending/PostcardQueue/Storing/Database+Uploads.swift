@@ -216,8 +216,8 @@ extension Database {
 
     /// Puts back into the queue the uploads that an earlier process was sending when the process ended.
     ///
-    /// - Parameter failure: The failure of uploads whose form a server may have, if the server cannot be asked.
-    ///   Defaults to `nil`: these uploads are put back too.
+    /// - Parameter failure: The failure of uploads whose form may have arrived and that have no upload resource, which
+    ///   could be asked. Defaults to `nil`: these uploads are put back too.
     func recoverUploads(failingUnclear failure: QueuedUpload.Failure? = nil) throws {
         if let failure {
             let unclear = try QueuedUpload.ID.fetchAll(

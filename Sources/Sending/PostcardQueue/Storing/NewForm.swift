@@ -97,7 +97,7 @@ struct SignedAddress: Codable, Sendable {
         self.texts = texts
     }
 
-    /// The same address, marked as expired after the store has refused it as expired.
+    /// The same address, marked as expired after the object store has refused the form as expired.
     func expired(at time: Date) -> SignedAddress {
         SignedAddress(url: url, expires: min(time, expires ?? time), texts: texts)
     }

@@ -96,7 +96,8 @@ struct QueueStore: Sendable {
         return (directory, try QueueDatabase(directory, opening.activity))
     }
 
-    /// Updates an upload from the database with its current progress, and with whether it waits for a network.
+    /// A copy of an upload that was read from the database, with its current progress. Its state says whether it waits
+    /// for a network.
     func current(_ upload: QueuedUpload, at now: Date) -> QueuedUpload {
         var upload = progress.applied(to: upload)
         let isWaiting =
@@ -247,7 +248,7 @@ final class QueueProgress: Sendable {
         sent.withLock { $0 }
     }
 
-    /// Updates an upload from the database with its current progress.
+    /// A copy of an upload that was read from the database, with its current progress.
     func applied(to upload: QueuedUpload) -> QueuedUpload {
         guard case .sending = upload.state, let bytesSent = sent.withLock({ $0[upload.id] }) else { return upload }
         var upload = upload
@@ -266,7 +267,7 @@ final class ChangeSignal: Sendable {
 
     private let state = Mutex(State())
 
-    /// The number of changes of the rows.
+    /// The number of notified changes of database rows. Changes of progress alone do not count.
     var version: Int { state.withLock { $0.version } }
 
     func notify() { notify(of: 1) }

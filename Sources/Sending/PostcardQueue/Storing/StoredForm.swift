@@ -88,7 +88,7 @@ struct StoredForm: Codable, Sendable {
                 name: part.name, filename: part.filename, contentType: part.contentType,
                 headerFields: UploadRow.Field.fields(part.headerFields), content: content, metadata: part.metadata,
                 preparation: found)
-            // The file of a part without a filename has bytes or a stream of the app.
+            // The initializer gives a part without a filename the name of its copied file. This removes that name.
             made.filename = part.filename
             form.append(made)
         }
