@@ -161,9 +161,9 @@ extension FormLayout {
             moved, parts: parts.dropLast() + [described], contentType: contentType, contentLength: length)
     }
 
-    /// If the whole body is one unchanged file, as in a presigned PUT, passes the file, open for reading, to a closure,
-    /// which can then clone the file instead of copying it. Returns `nil` if there is no such file. Throws
-    /// ``FormError`` if the file has changed, and errors of the closure.
+    /// Passes the file of a body that is one whole file, as in a presigned PUT, to a closure. The file is open for
+    /// reading, and the closure can clone it instead of copying it. Returns the closure's result; `nil` if the body is
+    /// not one whole file. Throws ``FormError`` if the file has changed, and errors of the closure.
     package func withWholeFile<Result>(_ use: (FileDescriptor) throws -> Result?) throws -> Result? {
         guard segments.count == 1, case .file(let source) = segments[0].source, source.isWholeFile, !isSlice else {
             return nil
