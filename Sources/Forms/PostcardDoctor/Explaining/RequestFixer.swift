@@ -92,7 +92,7 @@ public struct RequestFixer: Sendable {
         var isWritten = false
         for field in replaced.sorted(by: { $0.line.lowerBound < $1.line.lowerBound })
         where !touched.contains(Int64(field.line.lowerBound)) {
-            // The line is written anew, so its other edits do not apply.
+            // The whole line is rewritten, so its other edits do not apply.
             edits.removeAll { field.line.contains(Int(clamping: $0.offset)) }
             edits.append(
                 Edit(

@@ -133,7 +133,8 @@ extension FormLayout {
         return slice
     }
 
-    /// A copy of the body with another body's content in its last part; `nil` if there is no such part.
+    /// A copy of the body whose last part has the content of a part of another body. `index` is the index of that part.
+    /// `nil` if one of the two parts does not exist.
     package func withLastContent(from other: FormLayout, part index: Int) -> FormLayout? {
         let last = parts.count - 1
         guard let place = segments.lastIndex(where: { $0.partIndex == last }),
