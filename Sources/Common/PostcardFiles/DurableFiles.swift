@@ -17,7 +17,7 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
         self.reason = reason
     }
 
-    /// Runs a closure, and adds the action and the path to the error of a system call.
+    /// Runs a closure, and turns an error that it throws into a ``FileError`` with the action and the path.
     package static func adding<Value>(
         _ action: String, _ path: FilePath, to body: () throws -> Value
     ) throws(FileError) -> Value {
@@ -176,9 +176,9 @@ package final class DurableFile: Sendable {
 }
 
 extension DurableFiles {
-    /// Opens a regular file for reading, writing or both; `nil` if there is no such file or directory. No link is
-    /// followed for the name of the file or of its directory, so an attacker's link cannot lead to another directory:
-    /// links and files that are not regular throw a ``FileError``. Named pipes do not block the thread.
+    /// Opens a regular file for reading, writing or both; returns `nil` if the file or its directory is missing. Throws
+    /// ``FileError`` if the file is not regular, or if its name or that of its directory is a link: an attacker's link
+    /// could lead to another directory. Named pipes do not block the thread.
     package static func openRegularFile(
         _ path: FilePath, _ access: FileDescriptor.AccessMode
     ) throws(FileError) -> FileDescriptor? {

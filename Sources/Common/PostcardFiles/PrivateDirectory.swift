@@ -12,8 +12,8 @@ package final class PrivateDirectory: Sendable {
     private let allowsOtherNames: Bool
     private let descriptor: FileDescriptor
 
-    /// Opens a directory. Makes the directory and its parents if they are missing, and removes permissions of the group
-    /// and of others. Throws ``FileError`` also if it belongs to another user, or is writable by others.
+    /// Opens a directory, and makes it and its parents if they are missing. Other users lose the right to read the
+    /// directory. Throws ``FileError``, also if it belongs to another user, or if other users can write to it.
     package convenience init(_ path: FilePath) throws(FileError) {
         try DurableFiles.makeDirectories(path)
         let descriptor = try FileError.adding("open", path) {
@@ -57,7 +57,8 @@ package final class PrivateDirectory: Sendable {
         return try existingDirectory(name, allowsOtherNames: allowsOtherNames)
     }
 
-    /// Opens an existing subdirectory. Throws ``FileError``, also if the name is a link.
+    /// Opens an existing subdirectory. With `allowsOtherNames`, its files may have further hard links. Throws
+    /// ``FileError``, also if the name is a link.
     package func existingDirectory(
         _ name: FilePath.Component, allowsOtherNames: Bool = false
     ) throws(FileError) -> PrivateDirectory {
@@ -80,8 +81,9 @@ package final class PrivateDirectory: Sendable {
             try open(name, O_WRONLY | O_CREAT | O_EXCL, action: "create"), path.appending(name))
     }
 
-    /// Makes a copy of a file that takes no space, because the file system copies only blocks that are changed later;
-    /// `nil` if the file system cannot clone the file. Throws ``FileError``, also if a file with the name exists.
+    /// Clones a file. The clone takes no space, because the file system copies only blocks that are changed later.
+    /// Returns `nil` if the file system cannot clone the file. Throws ``FileError``, also if a file with the name
+    /// exists.
     package func clone(_ file: FileDescriptor, as name: FilePath.Component) throws(FileError) -> DurableFile? {
         #if canImport(Darwin)
         // Cloning fails between volumes and without APFS. A clone has the file's permissions, which may be read-only.

@@ -2,7 +2,8 @@
 package struct ImpossibleEvent: Error, Hashable, CustomStringConvertible {
     package let description: String
 
-    /// Only the names of the two cases are shown, because their associated values may be secret.
+    /// Makes the error for an event and a state, each a case of an enum. Only the names of the cases are shown, because
+    /// their associated values may be secret.
     package init(_ event: Any, in state: Any) {
         description =
             "The event \(Self.name(event)) cannot happen in the state \(Self.name(state)). This is a mistake in "

@@ -1,4 +1,4 @@
-/// Does some work, and cancels it after a time limit. `error` is evaluated and thrown at that time.
+/// Does some work. If it takes longer than the limit, cancels it, and evaluates and throws `error`.
 package func within<Value: Sendable>(
     _ limit: Duration, or error: @autoclosure @escaping @Sendable () -> any Error,
     _ work: @escaping @Sendable () async throws -> Value
@@ -6,7 +6,7 @@ package func within<Value: Sendable>(
     try await until({ try await Task.sleep(for: limit) }, or: error(), work)
 }
 
-/// Does some work, and cancels it if `end` returns first. `error` is then evaluated and thrown.
+/// Does some work. If `end` returns first, cancels the work, and evaluates and throws `error`.
 package func until<Value: Sendable>(
     _ end: @escaping @Sendable () async throws -> Void, or error: @autoclosure @escaping @Sendable () -> any Error,
     _ work: @escaping @Sendable () async throws -> Value
@@ -25,7 +25,8 @@ package func until<Value: Sendable>(
 }
 
 extension Duration {
-    /// A delay that grows with each consecutive failure, up to a maximum.
+    /// The delay after a number of consecutive failures: `first` after one failure, multiplied by `factor` for each
+    /// further one, but at most `longest`.
     package static func growing(
         after failures: Int, from first: Duration, upTo longest: Duration, by factor: Int = 2
     ) -> Duration {

@@ -1,6 +1,6 @@
 extension Unicode.Scalar {
-    /// The character that an XML reference stands for (XML 1.0 §4.1, §4.6), such as `lt` or `#x3C`, without `&` and
-    /// `;`; `nil` for an unknown reference.
+    /// The character that an XML reference stands for (XML 1.0 §4.1, §4.6); `nil` for an unknown reference. The name is
+    /// the reference without `&` and `;`, such as `lt` or `#x3C`.
     package init?(xmlReference name: some StringProtocol) {
         switch name {
         case "amp": self = "&"

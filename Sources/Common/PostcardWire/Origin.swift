@@ -8,8 +8,8 @@ package enum Port {
     /// The default port of a scheme (RFC 9110 §4.2.1 and §4.2.2).
     package static func ofScheme(_ scheme: String?) -> Int { scheme?.lowercased() == "https" ? 443 : 80 }
 
-    /// A host and a port, such as `example.com:8080` or `[::1]:8080` (RFC 3986 §3.2). The default port of a given
-    /// scheme is left out.
+    /// A host and a port, such as `example.com:8080` or `[::1]:8080` (RFC 3986 §3.2). If a scheme is given, its default
+    /// port is left out.
     package static func authority(_ host: String, _ port: Int, of scheme: String? = nil) -> String {
         let name = host.contains(":") ? "[\(host)]" : host
         return scheme != nil && port == ofScheme(scheme) ? name : "\(name):\(port)"

@@ -257,7 +257,7 @@ package struct UploadLimits: Sendable, Hashable {
     }
 
     /// Parses the field. `nil` if the value is not a dictionary, or a limit is not an integer of at least 0: the whole
-    /// field is then ignored. A limit with an unknown name is ignored without the others.
+    /// field is then ignored. A limit with an unknown name is skipped, and the others count.
     init?(fieldValue: String, in version: ResumptionVersion) {
         guard let members = StructuredField.dictionary(fieldValue) else { return nil }
         for (key, field) in Self.fields(in: version) {

@@ -39,8 +39,8 @@ extension MultipartForm {
         }
     }
 
-    /// The form with parts that are prepared for the server's known limits, with new files in a folder that the caller
-    /// removes.
+    /// The form with parts that are prepared for the server's known limits. New files are made in `folder`, which the
+    /// caller removes.
     @concurrent package func prepared(within limits: FormSizeLimits, in folder: URL) async throws -> MultipartForm {
         var form = self
         for (index, part) in parts.enumerated() {

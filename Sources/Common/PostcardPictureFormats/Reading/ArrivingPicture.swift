@@ -100,7 +100,8 @@ package struct ArrivingPicture: Sendable {
     /// Whether bytes that only resemble a box follow the boxes of a picture or film.
     package var endsInTrailer: Bool { if case .passing = state { isTrailer } else { false } }
 
-    /// The number of bytes that a truncated picture lacks, according to its lengths; `nil` if unknown.
+    /// The number of bytes that a truncated picture lacks after `size` received bytes, according to the lengths in the
+    /// picture; `nil` if unknown.
     package func missing(at size: Int64) -> Int64? {
         if container == .webP { return end.map { $0 - size } }
         guard container == .boxes, case .passing(let target, _, _) = state else { return nil }

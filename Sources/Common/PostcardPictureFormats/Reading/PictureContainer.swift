@@ -20,8 +20,8 @@ package enum PictureContainer: Sendable {
     /// The bytes before EXIF in a JPEG. Some programs add them in PNG and WebP too.
     static let exifMark = Array("Exif\0\0".utf8)
 
-    /// Recognizes a container by the first bytes of a file, three for a JPEG; `nil` for other formats. Boxes must begin
-    /// with `ftyp`.
+    /// Recognizes a container by the first bytes of a file; `nil` for other formats. Three bytes are enough for a JPEG.
+    /// The first box of a file of boxes must be `ftyp`.
     package init?(signature start: ArraySlice<UInt8>) {
         let behind4 = start.dropFirst(4)
         if start.starts(with: [0xFF, 0xD8, 0xFF]) {
@@ -39,7 +39,7 @@ package enum PictureContainer: Sendable {
         }
     }
 
-    /// The offset of the first piece of a file that begins with these ``signatureBytes``.
+    /// The offset of the first piece of a file. `start` has the first bytes of the file, ``signatureBytes`` in number.
     package func firstOffset(_ start: ArraySlice<UInt8>) -> Int64 {
         switch self {
         case .jpeg: 2
@@ -118,8 +118,8 @@ extension PictureContainer {
         }
     }
 
-    /// Reads the header of a piece. The bytes may go beyond the header, and `end` is the end of the enclosing file or
-    /// piece.
+    /// Reads the header of the piece at an offset. `header` has the first bytes of the piece, and may go beyond its
+    /// header. `end` is the end offset of the enclosing file or piece.
     package func unit(_ header: ArraySlice<UInt8>, at offset: Int64, end: Int64 = .max) -> Header {
         guard header.count >= headerBytes else { return .needs(headerBytes) }
         switch self {
@@ -217,9 +217,9 @@ extension PictureContainer {
 }
 
 extension PictureContainer {
-    /// Finds the next marker in the pixels of a JPEG: FF and a code, but not zero or a restart marker's. Returns the
-    /// index of the code; `nil` if there is no marker. `isBehindFF` says whether the byte before `start` is FF. If the
-    /// result is `nil`, it is set to whether the last byte is FF.
+    /// Finds the next marker in the pixels of a JPEG: an FF and a code. Zero and the codes of restart markers do not
+    /// count. Returns the index of the code; `nil` if there is no marker. `isBehindFF` says whether an FF comes before
+    /// `start`. If there is no marker, it is set to whether the last byte is an FF.
     static func marker(
         in bytes: UnsafeRawBufferPointer, from start: Int, isBehindFF: inout Bool
     ) -> Int? {

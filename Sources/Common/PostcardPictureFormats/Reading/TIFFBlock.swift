@@ -2,7 +2,7 @@
 struct TIFFByteOrder {
     private let isLittleEndian: Bool
 
-    /// Reads the byte order from the first bytes of a TIFF structure; `nil` if they do not begin one.
+    /// Reads the byte order from the first bytes of a TIFF structure; `nil` if the bytes do not begin a TIFF structure.
     init?(header: some Collection<UInt8>) {
         isLittleEndian = header.starts(with: [0x49, 0x49, 0x2A, 0])
         guard isLittleEndian || header.starts(with: [0x4D, 0x4D, 0, 0x2A]) else { return nil }

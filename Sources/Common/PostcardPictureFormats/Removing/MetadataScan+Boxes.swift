@@ -29,8 +29,8 @@ extension MetadataScan {
         return types.contains { start.dropFirst(4).starts(with: $0.utf8) }
     }
 
-    /// Finds the bytes to overwrite in a file of boxes, or in the video in a picture. `depth` counts the pictures and
-    /// videos that contain it.
+    /// Finds the bytes to overwrite in a range: a file of boxes, or the video in a picture. `depth` is the number of
+    /// pictures and videos that contain the range.
     mutating func scanBoxFile(_ range: Range<Int64>, depth: Int) throws(ScanError) {
         var file = BoxFile(start: range.lowerBound)
         for box in try boxes(in: range) {

@@ -134,7 +134,7 @@ extension MetadataScan {
         "VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "ANMF", "ICCP",
     ]
 
-    /// Finds the bytes to overwrite in a WebP that begins with these bytes.
+    /// Finds the bytes to overwrite in a WebP. `start` has the first bytes of the file.
     mutating func scanWebP(_ start: [UInt8]) throws(ScanError) {
         let end = PictureContainer.webP.statedEnd(start[...]) ?? 0
         guard end <= length, end >= 12 else {

@@ -1,8 +1,8 @@
 /// The metadata of HEIC and AVIF pictures, which is in items.
 extension MetadataScan {
-    /// Rewrites the metadata in the items of a picture, whose directory is `box`. The offsets of items count from the
-    /// start of `file`. Items may be in the ranges of `data`, which exclude the boxes that describe the items. `depth`
-    /// counts the pictures and videos that contain the picture.
+    /// Rewrites the metadata in the items of a picture. `box` is the directory of the items. Their offsets count from
+    /// the start of `file`. The items may be in the ranges of `data`, which exclude the boxes that describe them.
+    /// `depth` is the number of pictures and videos that contain the picture.
     mutating func scanItems(
         _ box: Box, in file: Range<Int64>, data: [Range<Int64>], depth: Int
     ) throws(ScanError) {
@@ -161,8 +161,9 @@ extension MetadataScan {
         return [.position, .places].first { kind?.contains($0) ?? false }
     }
 
-    /// The ranges of a track's chunks (ISO/IEC 14496-12 §8.7). Their offsets count from the start of the video's file,
-    /// which is not 0 if the video is in a picture.
+    /// The ranges of a track's chunks (ISO/IEC 14496-12 §8.7), read from the track's tables. The offsets in the tables
+    /// count from `start`, the offset of the video: not 0 if the video is in a picture. `place` is the offset for
+    /// errors.
     private mutating func chunks(
         of tables: [Box], from start: Int64, at place: Int64
     ) throws(ScanError) -> [Range<Int64>] {

@@ -17,14 +17,15 @@ extension MetadataScan {
     private static let photoshopMark = Array("Photoshop 3.0\0".utf8)
     private static let picturesMark = Array("MPF\0".utf8)
 
-    /// Finds the bytes to overwrite in a JPEG and in all bytes after it.
+    /// Finds the bytes to overwrite in a range that contains a JPEG and all bytes after it.
     mutating func scanJPEG(_ range: Range<Int64>, depth: Int = 0) throws(ScanError) {
         let end = try scanPicture(range, depth: depth)
         try scanTrailer(end..<range.upperBound, depth: depth)
     }
 
-    /// Reads a picture to its end, in a range of all bytes that may belong to it. The pixels are read too, because only
-    /// they show where the picture ends. Returns the offset after the picture and all pictures in its directory.
+    /// Reads the picture at the start of a range to its end. The range has all bytes that may belong to the picture.
+    /// The pixels are read too, because only they show where the picture ends. Returns the offset after the picture and
+    /// all pictures in its directory.
     mutating func scanPicture(_ range: Range<Int64>, depth: Int) throws(ScanError) -> Int64 {
         guard depth <= Limit.depth else {
             throw ScanError(at: range.lowerBound, "more than \(Limit.depth) pictures are in one another")

@@ -41,8 +41,8 @@ extension MetadataScan {
 
     // MARK: - Directories
 
-    /// Rewrites a directory and its values, and returns the offset of the next directory; 0 if there is none. `place`
-    /// is the offset of the reference to the directory. `depth` counts the directories that contain it.
+    /// Rewrites a directory and its values. Returns the offset of the next directory; 0 if there is none. `place` is
+    /// the offset of the reference to the directory. `depth` is the number of directories that contain the directory.
     private mutating func scanDirectory(
         at offset: Int64, _ kind: TIFFDirectory, namedAt place: Int64, depth: Int = 0, _ tiff: inout TIFFScan
     ) throws(ScanError) -> Int64 {

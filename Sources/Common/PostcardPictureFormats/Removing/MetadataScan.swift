@@ -1,4 +1,4 @@
-/// Reads a file's structure, and collects the bytes to overwrite. Each container has its own extension.
+/// Reads a file's structure, and collects the bytes to overwrite. Each file format has its own extension.
 package struct MetadataScan {
     package enum Removal: String, Sendable, Hashable, Codable {
         case location, everything
@@ -78,8 +78,8 @@ package struct MetadataScan {
         pixelBytesLeft = (1 << 20) + 10 * min(length, .max / 20)
     }
 
-    /// Removes content from a piece of metadata that has its own structure, which `walk` reads. `removed` receives the
-    /// kinds of removed content.
+    /// Returns `block`, a piece of metadata with its own structure, without the content to remove. `inheritance` has
+    /// the settings of the picture's scan. `walk` reads the structure. `removed` receives the kinds of removed content.
     static func applied(
         _ inheritance: Inheritance, to block: [UInt8], _ removed: inout RemovedContent,
         by walk: (inout MetadataScan) throws(ScanError) -> Void
@@ -248,8 +248,8 @@ extension MetadataScan {
         return bytes
     }
 
-    /// Reads the header of a segment, chunk, block or box from its first bytes: at least the header, or all bytes up to
-    /// the end of the file. `end` is the end of the enclosing file or unit.
+    /// Reads the header of the segment, chunk, block or box at an offset. The bytes in `header` must reach the end of
+    /// the header or of the file. `end` is the end offset of the enclosing file, chunk or box.
     func unit(
         of container: PictureContainer, _ header: [UInt8], at offset: Int64, end: Int64
     ) throws(ScanError) -> PictureUnit {
@@ -287,7 +287,8 @@ extension MetadataScan {
         hasVideo = findings.hasVideo
     }
 
-    /// Overwrites a range with zeros. The kind of removed content counts only if the range has other bytes than zeros.
+    /// Overwrites a range with zeros. `removed` is the kind of its content, and does not count if all its bytes are
+    /// zeros.
     mutating func clear(_ range: Range<Int64>, _ removed: RemovedContent) {
         let length = range.upperBound - range.lowerBound
         edits.append((PictureEdits.Edit(offset: range.lowerBound, length: length, bytes: []), removed))

@@ -19,7 +19,7 @@ package struct PictureEdits: Sendable, Hashable {
 
     package init() {}
 
-    /// Sorts edits, and joins those that write only zeros. Throws ``ScanError`` if two edits differ about a byte.
+    /// Sorts edits, and joins those that write only zeros. Throws ``ScanError`` if other edits overlap.
     init(
         _ unordered: [Edit], removed: RemovedContent = [], hasVideo: Bool = false
     ) throws(ScanError) {
@@ -42,7 +42,7 @@ package struct PictureEdits: Sendable, Hashable {
     /// The ranges of bytes to overwrite, counted from the start of the file.
     package var ranges: [Range<Int64>] { edits.map { $0.offset..<$0.end } }
 
-    /// Overwrites bytes in a piece of the file from an offset. Pieces may be of any size and in any order.
+    /// Applies the edits to a piece of the file that begins at an offset. Pieces may be of any size and in any order.
     package func apply(to buffer: UnsafeMutableRawBufferPointer, at offset: Int64) {
         var (low, high) = (0, edits.count)
         while low < high {

@@ -50,7 +50,8 @@ struct TIFFScan {
     var written: [Range<Int64>] = []
     /// The ranges of the values and directories of removed entries.
     var removed: [Range<Int64>] = []
-    /// The tags of the entries whose metadata was rewritten, by the range of the metadata. Several pages may share it.
+    /// The tags of the entries whose metadata was rewritten, by the range of the metadata. Several pages may share
+    /// metadata.
     var metadata: [Range<Int64>: Int64] = [:]
     /// The offsets of directories that were read.
     var directories: Set<Int64> = []
@@ -218,10 +219,10 @@ enum TIFFTags {
     ]
 }
 
-/// EXIF inside a picture of another format, from its TIFF structure on.
+/// The EXIF in a picture of another format, without the bytes before its TIFF structure.
 enum EXIFBlock {
     /// Rewrites EXIF without the removed content, and keeps all offsets. EXIF of zeros, cleared by another program,
-    /// stays as it is. `inheritance` is that of the scan of the picture, and `removed` receives the kinds of removed
+    /// stays as it is. `inheritance` has the settings of the picture's scan. `removed` receives the kinds of removed
     /// content.
     static func rewritten(
         _ block: [UInt8], _ inheritance: MetadataScan.Inheritance, _ removed: inout RemovedContent

@@ -231,7 +231,8 @@ struct PartContent: Sendable {
     /// The number of bytes to keep from the start of the content.
     private let sample: Int
 
-    /// Begins to collect facts about a part's content. A policy of a form for an object store is kept whole.
+    /// Begins to collect facts about a part's content. `isPolicy` says whether the part is the policy of a form for an
+    /// object store, of which more bytes are kept than of other parts.
     init(contentType: String?, filename: String?, isPolicy: Bool = false) {
         file = FileDamageDetector(contentType: contentType, filename: filename)
         sample = isPolicy ? Self.policySample : Self.textSample

@@ -11,7 +11,8 @@ struct ContentTypeReading {
     private(set) var findings: [Finding] = []
     private let isMultipart: Bool
 
-    /// Reads a value as it was sent, which may not be UTF-8, at an offset in the head.
+    /// Reads the bytes of the value as it was sent, which may not be UTF-8. `offset` is the offset of the value in the
+    /// head.
     init(_ bytes: [UInt8], at offset: Int64) {
         let value = String(streamSafe: bytes)
         isMultipart = Self.namesForm(bytes)

@@ -29,7 +29,7 @@ struct PolicyCheck {
         self.places = places
     }
 
-    /// The problems of the policy at a time, and of the fields and the file that break it.
+    /// The problems of the policy, and of the fields and the file that break it. `now` is compared with its expiration.
     func findings(at now: Date) -> [Finding] {
         // The text of a policy that is too long was not kept.
         guard let text = parts[policy].text else { return [] }

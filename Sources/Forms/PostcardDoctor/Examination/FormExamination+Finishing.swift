@@ -229,8 +229,8 @@ struct TrailingLineBreaks: Sendable {
         places.append((part.offset + content.size - 2, part.index))
     }
 
-    /// The places of the extra line breaks; empty if they may be intended. A CRLF after a complete picture shows that
-    /// the sender adds CRLFs.
+    /// The places of the extra line breaks; empty if they may be intended. `besidesPicture` says whether a CRLF follows
+    /// a complete picture, which shows that the sender adds CRLFs.
     func places(besidesPicture: Bool) -> [(offset: Int64, part: Int)] {
         // If only some parts end in CRLF, a picture proves nothing about the others.
         if besidesPicture { return places.count + pictures == count ? places : [] }

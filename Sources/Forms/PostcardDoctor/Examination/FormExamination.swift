@@ -106,8 +106,8 @@ public struct FormExamination: Sendable {
         self.init(contentType: Array(contentType.utf8), at: 0)
     }
 
-    /// Begins an examination with the value of `Content-Type` as it was sent, at an offset in the head. `isEncoded`
-    /// says whether the head says that the body is compressed.
+    /// Begins an examination. `contentType` is the value of `Content-Type` as it was sent, at an offset in the head;
+    /// `nil` if the request has none. `isEncoded` says whether the body is compressed according to the head.
     init(contentType: [UInt8]?, at offset: Int64, isEncoded: Bool = false) {
         self.isEncoded = isEncoded
         self.contentType = contentType.map { ($0, offset) }
@@ -174,8 +174,8 @@ public struct FormExamination: Sendable {
         finish(isWhole: nil)
     }
 
-    /// Ends the body and explains it. `isWhole` says whether the body is complete according to the head; `nil` if the head
-    /// does not say.
+    /// Ends the body and explains it. `isWhole` says whether the body is complete according to the head; `nil` if the
+    /// head does not say.
     package mutating func finish(isWhole: Bool?) -> Explanation {
         buffer.end()
         readBuffer()
@@ -201,7 +201,7 @@ public struct FormExamination: Sendable {
         return explanation
     }
 
-    /// Ends an examination without a body, and explains only the head.
+    /// Ends an examination without a body, and explains only the head. The message is about the missing body.
     mutating func finish(withoutBody message: String) -> Explanation {
         add(Finding(.bodyNotRecorded, at: 0, message))
         noteHead()

@@ -11,8 +11,9 @@ struct HiddenForms: Sendable {
 
     var isEmpty: Bool { forms.isEmpty }
 
-    /// Records the header of a part of another form, which has the close delimiter `end`. The finding is reported if
-    /// the other form does not end in the content. Returns `false` if too many forms are already recorded.
+    /// Records the header of a part of another form in the content. `end` is the close delimiter of that form. The
+    /// finding is reported if the content does not contain the close delimiter. Returns `false` if too many forms are
+    /// recorded.
     mutating func begin(_ finding: Finding, end: [UInt8]) -> Bool {
         if forms.contains(where: { $0.end.needle == end }) { return true }
         guard forms.count < Self.maximum else { return false }
@@ -34,8 +35,8 @@ struct HiddenForms: Sendable {
         }
     }
 
-    /// The findings about the forms that do not end in the content. Every recorded form may be meant if the content is
-    /// cut off.
+    /// The findings about the forms that do not end in the content. If the content is cut off, these are the findings
+    /// about all recorded forms, because the sender may have meant any of them.
     func findings(isCutOff: Bool) -> [Finding] { forms.filter { isCutOff || !$0.isEnded }.map { $0.finding } }
 }
 

@@ -80,7 +80,8 @@ public struct RequestExamination: Sendable {
         }
     }
 
-    /// Ends an examination whose recording lacks the body, and explains only the head.
+    /// Ends an examination whose recording lacks the body, and explains only the head. The message is about the missing
+    /// body.
     mutating func finish(withoutBody message: String) -> Explanation {
         guard case .body = state else { return finish() }
         return excerpted(form.finish(withoutBody: message))

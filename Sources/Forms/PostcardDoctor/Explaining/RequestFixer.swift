@@ -92,7 +92,7 @@ public struct RequestFixer: Sendable {
         var isWritten = false
         for field in replaced.sorted(by: { $0.line.lowerBound < $1.line.lowerBound })
         where !touched.contains(Int64(field.line.lowerBound)) {
-            // The line is written anew, so its other edits do not apply.
+            // The whole line is rewritten, so its other edits do not apply.
             edits.removeAll { field.line.contains(Int(clamping: $0.offset)) }
             edits.append(
                 Edit(
@@ -212,13 +212,14 @@ package struct RequestSplitter: Sendable {
     private let head: RequestHead?
     private var state: State
 
-    /// Makes a splitter for an input with this explanation.
+    /// Makes a splitter for the input that this explanation is about.
     package init(_ explanation: Explanation) {
         head = explanation.head
         state = head == nil ? .body : .head([])
     }
 
-    /// Reads the next bytes of the input. `handOnHead` receives the whole head, once.
+    /// Reads the next bytes of the input. `handOnHead` receives the whole head, once. `handOnBody` receives the next
+    /// bytes of the body.
     package mutating func read(
         _ chunk: RawSpan, handOnHead: ([UInt8]) throws -> Void = { _ in }, handOnBody: (RawSpan) throws -> Void
     ) rethrows {

@@ -198,8 +198,8 @@ package struct FindingGroup: Sendable {
         package let partIndex: Int?
     }
 
-    /// Makes a group from findings of a kind. `hidden` counts further findings of that kind. Consequences of the kinds
-    /// in `codes` are left out.
+    /// Makes a group from a finding and others of its kind. `hidden` is the number of further findings of that kind.
+    /// Consequences of the kinds in `codes` are left out.
     private init(
         _ finding: Finding, _ others: some Sequence<Finding>, hidden: Int, leavingOut codes: Set<FormProblem.Code>
     ) {
@@ -214,8 +214,9 @@ package struct FindingGroup: Sendable {
         otherConsequences = isAlike ? 0 : unkept
     }
 
-    /// Groups root causes by kind, in the order of their first occurrence. `counts` are the total numbers of findings
-    /// of each kind, if `findings` lacks some. The consequences of a finding that is left out take its place.
+    /// Groups root causes by kind, in the order of their first occurrence. `counts` has the total number of findings of
+    /// each kind, if `findings` lacks some. Root causes of the kinds in `codes` are left out, and their consequences
+    /// take their place.
     package static func groups(
         of findings: [Finding], counts: [FormProblem.Code: Int] = [:], leavingOut codes: Set<FormProblem.Code> = []
     ) -> [FindingGroup] {

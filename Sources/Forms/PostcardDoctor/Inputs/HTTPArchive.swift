@@ -195,7 +195,7 @@ extension HTTPArchive {
         let origin: Origin
     }
 
-    /// The scheme and host of a request's URL; each is `nil` if the archive has it nowhere outside of the head.
+    /// The scheme and host of a request's URL. Each is `nil` if the archive has it only in the head, or not at all.
     struct Origin {
         let scheme: String?
         let authority: String?

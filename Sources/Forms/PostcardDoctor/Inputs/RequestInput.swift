@@ -132,8 +132,8 @@ package struct RequestInput: Sendable {
     /// The number of first bytes that distinguish the formats.
     private static let startLength = 128
 
-    /// Starts reading an input. `entry` is the number of the request, from 1. Defaults to the only upload of a HAR
-    /// file, and otherwise to the first request with a body. The format defaults to the one that the first bytes
+    /// Starts reading an input. `entry` is the number of the request, from 1. It defaults to the only upload of a
+    /// HAR file, and otherwise to the first request with a body. The format defaults to the one that the first bytes
     /// suggest.
     package init(entry: Int? = nil, format: InputExamination.Format? = nil) {
         self.init(entry: entry, format: format, maximumArchiveBytes: Self.maximumArchiveBytes)
@@ -190,8 +190,8 @@ package struct RequestInput: Sendable {
         .repeatedContent, .textNotUTF8, .fileDecodedAsText, .convertedLineBreaks,
     ]
 
-    /// Reads the next bytes of the input, and passes on those of the request. Throws ``InputError`` if a HAR file is
-    /// too large.
+    /// Reads the next bytes of the input, and passes the bytes of the request to `handOn`. Throws ``InputError`` if a
+    /// HAR file is too large.
     package mutating func read(_ chunk: RawSpan, handOn: (RawSpan) -> Void) throws(InputError) {
         switch state {
         case .start(var start):
@@ -222,7 +222,8 @@ package struct RequestInput: Sendable {
         }
     }
 
-    /// Ends the input, and passes on the rest of the request. Throws ``InputError`` if no request can be read from it.
+    /// Ends the input, and passes the remaining bytes of the request to `handOn`. Throws ``InputError`` if no request
+    /// can be read from the input.
     package mutating func finish(handOn: (RawSpan) -> Void) throws(InputError) {
         if case .start = state { try begin(handOn: handOn) }
         switch state {

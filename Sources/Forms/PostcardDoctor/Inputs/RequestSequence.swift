@@ -38,7 +38,7 @@ struct RequestSequence: Sendable {
         self.entry = entry
     }
 
-    /// Reads the next bytes of the input, and passes on those of the request.
+    /// Reads the next bytes of the input, and passes the bytes of the request to `handOn`.
     mutating func read(_ chunk: RawSpan, handOn: (RawSpan) -> Void) {
         countSteps(chunk.byteCount)
         var position = 0

@@ -74,8 +74,8 @@ struct BodyBuffer: Sendable {
         }
     }
 
-    /// The end of the line at an index: its line break, the end of the buffer, or the limit. A lone CR ends a line only
-    /// if the body has no other line breaks.
+    /// The end of the line at an index: its line break, the end of the buffer, or the limit. A CR without LF ends the
+    /// line only with `endingAtCarriageReturn`.
     func lineEnd(from index: Int, endingAtCarriageReturn: Bool = false, limit: Int = .max) -> Int {
         var end = index
         while end < min(count, limit), bytes[end] != .lineFeed {

@@ -33,7 +33,8 @@ enum BodyKind: CaseIterable {
         self = isEscaped ? .escapedLineBreaks : .withoutLineBreaks
     }
 
-    /// Recognizes the kind of a body by its first bytes. `isEncoded` says whether the head says that it is compressed.
+    /// Recognizes the kind of a body by its first bytes. `isEncoded` says whether it is compressed according to the
+    /// head.
     init?(_ buffer: BodyBuffer, isEncoded: Bool) {
         if isEncoded || Self.isGzip(buffer) {
             self = .compressed

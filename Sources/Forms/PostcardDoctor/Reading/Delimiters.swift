@@ -150,8 +150,8 @@ struct DelimiterReader {
     /// The index of the part whose content is being read.
     let partIndex: Int?
 
-    /// Decides whether the bytes at an index are a delimiter or content. A delimiter at the start of the body or of a
-    /// content needs no line break before it.
+    /// Decides whether the bytes at an index are a delimiter or content. `isAtStart` says whether the body or a part's
+    /// content begins there, so that a delimiter needs no line break before it.
     func line(at index: Int, isAtStart: Bool) -> DelimiterLine {
         let dashes = isAtStart ? 0 : buffer.dashes(before: index, atMost: 2 - format.dashes)
         let start = index - dashes
@@ -234,8 +234,8 @@ struct DelimiterReader {
         var findings: [Finding] = []
     }
 
-    /// The end of a delimiter's line after its boundary; `nil` if the line is content. Unless the delimiter begins a
-    /// line, text after the boundary makes it content.
+    /// The end of a delimiter's line, read from the index `behind` the boundary; `nil` if the line is content. `isLine`
+    /// says whether the delimiter begins a line. Otherwise, text after the boundary makes the line content.
     private func ending(_ behind: Int, ofLine isLine: Bool) -> Ending? {
         if let close = closing(behind, ofLine: isLine) { return close }
         let padded = buffer.skippingBlanks(from: behind)

@@ -30,7 +30,7 @@ struct DispositionReading {
         case comma, noSemicolon
     }
 
-    /// Reads the value of a field, including folded lines, in the bytes of a header.
+    /// Reads the value of a field. The range is that of the value in the bytes of a header, including folded lines.
     init(_ bytes: [UInt8], in range: Range<Int>) {
         countSteps(range.count)
         var index = range.lowerBound
@@ -115,8 +115,9 @@ struct DispositionReading {
         return Parameter(name: name, value: value, isQuoted: true, mistake: mistake, mark: mark ?? value)
     }
 
-    /// The index of the semicolon after a quoted value that lacks its closing quote; `nil` if the quote is there. A
-    /// quote is missing if the next quote begins the value of another parameter: a header has each parameter only once.
+    /// The index of the semicolon after the quoted value of the parameter `name`, if the value lacks its closing quote;
+    /// otherwise `nil`. The quote is missing if the next quote begins the value of a parameter with another name: a
+    /// header has each parameter only once.
     private static func missingQuote(in bytes: [UInt8], from start: Int, end: Int, of name: String) -> Int? {
         guard start < end, bytes[start] == .quote,
             let quote = bytes[(start + 1)..<end].firstIndex(of: .quote),

@@ -115,7 +115,8 @@ struct HeaderLines {
         }
     }
 
-    /// Adds a finding about a line break other than CRLF. A blank replaces the line break of a folded line.
+    /// Adds a finding about a line break other than CRLF. If the next line continues the field (`isFolded`), the
+    /// finding has no edits, because another edit replaces the line break with a blank.
     private mutating func note(
         _ lineBreak: LineBreak, at index: Int, _ buffer: BodyBuffer, _ partIndex: Int, isFolded: Bool = false
     ) {

@@ -134,7 +134,7 @@ struct HeaderText {
     }
 
     /// Parses the lines of a header with the receiver's parser. Throws ``FormProblem`` whose offset is an index of
-    /// them.
+    /// `lines`.
     static func parsed(_ lines: [UInt8]) throws(FormProblem) -> PartHeader? {
         var parser = try FormParser(boundary: "B")
         for piece in [Array("--B\r\n".utf8)[...], lines[...], Array("\r\n".utf8)[...]] {

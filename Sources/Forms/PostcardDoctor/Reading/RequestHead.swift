@@ -49,8 +49,8 @@ struct RequestHead: Sendable {
 
     func all(_ name: String) -> [Field] { fields.filter { $0.name == name } }
 
-    /// The end of the blank line after the head, of which `known` bytes were already searched. Lines may end in LF
-    /// alone, which is reported later.
+    /// The index after the blank line that ends a head; `nil` if there is none yet. The first `known` bytes were
+    /// already searched. Lines may end in LF alone, which is reported later.
     static func end(in bytes: [UInt8], from known: Int) -> Int? {
         var index = max(known - 2, 0)
         while let lineFeed = bytes[index...].firstIndex(of: .lineFeed) {

@@ -163,8 +163,8 @@ public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
         self.underlyingError = underlyingError
     }
 
-    /// Makes the error for a part that cannot be read. `wrong` is the end of a sentence that begins with the part's
-    /// name.
+    /// Makes the error for a part that cannot be read. `wrong` says what is wrong, as the end of a sentence that begins
+    /// with the part's name.
     init(_ code: Code, _ part: ReceivedForm.Part, _ wrong: String, advice: String, underlyingError: (any Error)? = nil)
     {
         self.init(

@@ -168,7 +168,8 @@ public struct FormEncodingError: PostcardError, CustomDebugStringConvertible {
     /// The underlying error from the value's own encoding; `nil` if there is none.
     public let underlyingError: (any Error)?
 
-    /// Makes the error for a field. `wrong` is the end of a sentence that begins with the field's name.
+    /// Makes the error for a field. `wrong` says what is wrong, as the end of a sentence that begins with the field's
+    /// name.
     init(
         _ code: Code, at path: some Sequence<String>, value: String? = nil, _ wrong: String, advice: String,
         underlyingError: (any Error)? = nil

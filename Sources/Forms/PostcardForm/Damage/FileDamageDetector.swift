@@ -48,7 +48,8 @@ package struct FileDamageDetector: Sendable {
         tail.read(bytes, isKept: isKept)
     }
 
-    /// Counts the line breaks in the next bytes, of which all are compressed data, or in a JPEG only the pixels.
+    /// Counts the line breaks in the next bytes. All of these are compressed data, except in a JPEG, where only the
+    /// pixels are.
     private mutating func readLineBreaks(_ bytes: UnsafeRawBufferPointer, from offset: Int64) {
         guard picture.isJPEG else { return breaks.read(bytes, isData: true) }
         func index(of place: Int64?) -> Int { Int(min(max((place ?? .max) - offset, 0), Int64(bytes.count))) }

@@ -11,7 +11,7 @@ enum FilePromise: Sendable, Equatable {
     /// The promised format; `nil` if the file may be a text.
     var format: FileFormat? { if case .binary(let format) = self { format } else { nil } }
 
-    /// Finds the promised format. The media type may have parameters, and the filename a path.
+    /// Finds the promised format. The media type may have parameters, and the filename may have a path.
     init(contentType: String?, filename: String?) {
         // Most fields have neither a type nor a filename.
         if contentType == nil, filename == nil {

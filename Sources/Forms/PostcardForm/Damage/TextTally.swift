@@ -136,7 +136,8 @@ struct LineBreakTally: Sendable {
         return otherPairs >= 12 && otherPairs * 64 <= loneLineFeeds
     }
 
-    /// Whether it is plausible that this many CRs were removed before LFs, of which the damaged bytes have `lineFeeds`.
+    /// Whether it is plausible that this many CRs were removed before LFs. `lineFeeds` is the number of LFs without CR
+    /// in the damaged bytes.
     func mayLack(_ count: Int64, before lineFeeds: Int) -> Bool {
         guard pairs == 0, count <= lineFeeds else { return false }
         let count = Double(count)

@@ -69,9 +69,9 @@ extension FormReader {
 }
 
 extension FormLayout {
-    /// Makes the layout of a body that is already in a file, which is closed with the layout. The path is only for
-    /// messages. `parts` has the name, filename and type of each part, and the range of its content in the file. Throws
-    /// ``FormError`` if the file cannot be read or does not have the expected parts.
+    /// Makes the layout of a body that is already in an open file. The file is closed when the layout is released. The
+    /// path is only for messages. `parts` has the name, filename and type of each part, and the range of its content in
+    /// the file. Throws ``FormError`` if the file cannot be read or does not have the expected parts.
     package init(
         written descriptor: FileDescriptor, path: String, contentType: String,
         parts: [(part: PartLayout, content: Range<Int64>)]

@@ -133,7 +133,8 @@ extension FormLayout {
         return slice
     }
 
-    /// A copy of the body with another body's content in its last part; `nil` if there is no such part.
+    /// A copy of the body whose last part has the content of a part of another body. `index` is the index of that part.
+    /// `nil` if one of the two parts does not exist.
     package func withLastContent(from other: FormLayout, part index: Int) -> FormLayout? {
         let last = parts.count - 1
         guard let place = segments.lastIndex(where: { $0.partIndex == last }),
@@ -161,9 +162,9 @@ extension FormLayout {
             moved, parts: parts.dropLast() + [described], contentType: contentType, contentLength: length)
     }
 
-    /// If the whole body is one unchanged file, as in a presigned PUT, passes the file, open for reading, to a closure,
-    /// which can then clone the file instead of copying it. Returns `nil` if there is no such file. Throws
-    /// ``FormError`` if the file has changed, and errors of the closure.
+    /// Passes the file of a body that is one whole file, as in a presigned PUT, to a closure. The file is open for
+    /// reading, and the closure can clone it instead of copying it. Returns the closure's result; `nil` if the body is
+    /// not one whole file. Throws ``FormError`` if the file has changed, and errors of the closure.
     package func withWholeFile<Result>(_ use: (FileDescriptor) throws -> Result?) throws -> Result? {
         guard segments.count == 1, case .file(let source) = segments[0].source, source.isWholeFile, !isSlice else {
             return nil

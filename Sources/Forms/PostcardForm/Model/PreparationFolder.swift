@@ -158,8 +158,8 @@ extension FormPart {
         return FileManager.default.temporaryDirectory.appending(component: name, directoryHint: .isDirectory)
     }
 
-    /// Makes the folder for files of parts if it does not exist. The permissions of an existing folder that the caller
-    /// chose are not changed. Defaults to ``temporaryFolder``, which must belong to this user.
+    /// Makes the folder for files of parts if it does not exist. The folder defaults to ``temporaryFolder``, which must
+    /// belong to this user. The permissions of an existing folder that the caller chose are not changed.
     package static func makeFolder(_ folder: URL? = nil) throws -> URL {
         let made = folder ?? temporaryFolder
         if !FileManager.default.fileExists(atPath: made.path) {
@@ -199,8 +199,8 @@ package enum FreeSpace {
     }
 
     /// Compares the free space in a folder with the size of a file to copy. Returns the bytes that the copy needs, and
-    /// the free bytes; `nil` if there is enough or unknown space, or if `file` is a folder, whose size does not include
-    /// its files.
+    /// the free bytes. Returns `nil` if the space is enough or unknown, if the copy takes no space, or if `file` is a
+    /// folder, whose size does not include its files.
     package static func shortage(
         ofCopying file: URL, to folder: URL, freeBytes: (URL) -> Int64? = bytes
     ) -> (needed: Int64, free: Int64)? {

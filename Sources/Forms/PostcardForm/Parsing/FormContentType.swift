@@ -2,8 +2,8 @@
 struct FormContentType {
     let boundary: String
 
-    /// Reads the boundary of a Content-Type. Throws ``FormProblem`` if the value does not have the media type, or no
-    /// boundary, two boundaries, or an invalid boundary.
+    /// Reads the boundary of a Content-Type. Throws ``FormProblem`` if the value has another media type, no boundary,
+    /// two boundaries, or an invalid boundary.
     init(_ value: String, mediaType: StaticString = "multipart/form-data") throws(FormProblem) {
         let bytes = ContiguousArray(value.utf8)
         let header = bytes.span

@@ -93,8 +93,8 @@ struct HeaderField: Sendable {
     /// The index in the header of the first byte of the field.
     var start: Int { name.lowerBound }
 
-    /// The field at an index of a complete header without folded lines; `nil` at the blank line. The index becomes that
-    /// of the next field. Throws ``FormProblem`` if the line is not a field.
+    /// The field at an index of a complete header without folded lines; `nil` at the blank line. `start` becomes the
+    /// index of the next field. Throws ``FormProblem`` if the line is not a field.
     static func next(
         in bytes: Span<UInt8>, at start: inout Int, offset: Int64, partIndex: Int
     ) throws(FormProblem) -> HeaderField? {

@@ -105,8 +105,9 @@ struct HeaderParameters {
         others = parameters
     }
 
-    /// Reads a value as browsers write it, if it violates the RFC, with the first parameter that ends in a backslash;
-    /// `nil` if the value violates these rules too, or no parameter ends in a backslash.
+    /// Reads a value that violates the RFC, in the way that browsers write values. Returns the parameters, and the
+    /// first one that ends in a backslash; `nil` if the value cannot be read in this way, or no parameter ends in a
+    /// backslash.
     ///
     /// Browsers do not escape backslashes: a field named `a\` becomes `name="a\"`, whose quoted string has no end by
     /// RFC 9110 §5.6.4. Here, `\"` ends a quoted string before another parameter or at the end of the value. A

@@ -114,7 +114,7 @@ extension RequestFieldGrammar.Refusal {
         }
     }
 
-    /// The problem, in a sentence. `field` is the name of the header field, or `target`.
+    /// The problem, in a sentence. `field` is the name of the header field, or `target` for the target of the request.
     package func message(of field: String) -> String {
         switch self {
         case .tooManyMarks:

@@ -169,7 +169,7 @@ extension FormProblem {
                 example: "", advice: advice)
         }
 
-        /// Makes the parser's or receivers' code with this raw value. If none exists, the new code has no explanations,
+        /// Makes the parser's or receivers' code with this raw value. For any other value, makes a code without advice,
         /// as for a rule of one receiver.
         public init(rawValue: String) {
             self = Self.known(rawValue) ?? Self(rawValue, ofReceiver: 400, advice: "")

@@ -2,8 +2,8 @@ public import PostcardFoundation
 
 /// An error of this package: what happened, where, and what to do.
 ///
-/// An error whose name ends in `Error` says why a call failed. An error whose name ends in `Problem` says why a form or a
-/// request is refused, and a receiver also responds with it (RFC 9457).
+/// An error whose name ends in `Error` says why a call failed. An error whose name ends in `Problem` says why a form or
+/// a request is refused, and a receiver also responds with it (RFC 9457).
 ///
 /// ```swift
 /// } catch let error as any PostcardError {

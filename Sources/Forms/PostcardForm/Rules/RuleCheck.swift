@@ -251,8 +251,8 @@ struct FileCheck: Sendable {
         beginning = nil
     }
 
-    /// Checks the next bytes of the file. `count` includes unknown bytes. All files together may have `left` more
-    /// bytes, and at most `total` bytes.
+    /// Checks the next bytes of the file. `count` is their number, including unknown bytes after `bytes`. All files
+    /// together may have `left` more bytes, and `total` bytes in all.
     mutating func append(
         _ bytes: UnsafeRawBufferPointer, count: Int64, ofAllFiles left: Int64?, _ total: Int64?
     ) throws(FormProblem) {

@@ -222,8 +222,8 @@ struct ScalarSet: Sendable {
         self.ranges = ranges.map { $0.lowerBound.value...$0.upperBound.value }
     }
 
-    /// Makes the set of a general category of Unicode, such as `Lu`, or of all categories with a first letter, such as
-    /// `L`. `nil` if there is no such category.
+    /// Makes the set of a general category of Unicode, such as `Lu`, or of all categories with the same first letter,
+    /// such as `L`. `nil` if there is no such category.
     init?(category name: String) {
         categories = Set(Self.categories.filter { $0.key == name || $0.key.prefix(1) == name }.values)
         if categories.isEmpty { return nil }
