@@ -43,8 +43,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
             }
         }
 
-        /// Forgets uploads that are finished or discarded, and returns them: releasing them releases their
-        /// reservations.
+        /// Forgets uploads that are finished or discarded, and returns them. Their reservations end when the caller
+        /// releases the returned entries.
         mutating func removeEnded(now: Date) -> [Entry] {
             let ended = entries.values.filter { entry in
                 if case .unfinished = entry.upload.progress { entry.upload.expires <= now } else { true }
@@ -249,8 +249,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         }?.upload
     }
 
-    /// Discards an upload, and returns whether to try again. If a request now uses it, another upload may be discarded
-    /// instead.
+    /// Discards an upload, unless a request now uses it. Returns whether the caller may try again to make room: `false`
+    /// only if discarding failed.
     private func giveWay(_ upload: Store.Unfinished) async -> Bool {
         do {
             _ = try await upload.lock.withLockIfIdle {
