@@ -9,8 +9,9 @@ import Synchronization
 /// uploads, or from the client's own address if no address has more. If there are too many bytes, only uploads of the
 /// client's own address are discarded. Otherwise, a request that announces many bytes could discard those of others.
 ///
-/// An upload is worth keeping while a request uses it, and for as long as its bytes take at 500 bytes per second. A
-/// phone that was offline for an hour thus still finds its two megabytes, and many tiny uploads do not keep others out.
+/// An upload is worth keeping while a request uses it, and for the time that its bytes would take to arrive at 500
+/// bytes per second. A phone that was offline for an hour thus still finds its two megabytes, and many tiny uploads do
+/// not keep others out.
 final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Entry {
         let upload: Store.Unfinished

@@ -126,7 +126,7 @@ struct SignableRequest: Sendable {
         query.map { "\(Self.encode($0.name))=\(Self.encode($0.value))" }.joined(separator: "&")
     }
 
-    /// Percent-encodes all characters except the unreserved ones (RFC 3986 §2.3), and one that is kept.
+    /// Percent-encodes all characters except the unreserved ones (RFC 3986 §2.3), and except `kept`.
     static func encode(_ text: String, keeping kept: UInt8? = nil) -> String {
         var bytes: [UInt8] = []
         for byte in text.utf8 {

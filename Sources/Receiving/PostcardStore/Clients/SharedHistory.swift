@@ -66,8 +66,8 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         if !left.entries.isEmpty { shares[peer] = left }
     }
 
-    /// Removes and returns items until their number and size are within the limits. The newest item stays if at least
-    /// one may stay.
+    /// Removes items until their number and size are within the limits, and returns the removed items. The newest item
+    /// stays if at least one may stay.
     package mutating func removeExcess(over maximumCount: Int, maximumBytes: Int = .max) -> [Item] {
         let excess = count - max(maximumCount, 0)
         var removed: [Item] = []

@@ -25,9 +25,9 @@ public final class UploadLock: Sendable {
     /// Whether the lock is free: no request holds it, and the request that creates the upload has released it.
     public var isIdle: Bool { state.withLock { $0.isIdle } }
 
-    /// Runs the body if no request holds the lock.
+    /// Runs the body if the lock is free, as ``isIdle`` reports.
     ///
-    /// - Returns: `nil` if a request holds the lock.
+    /// - Returns: `nil` if the lock is not free.
     public func withLockIfIdle<Value>(_ body: () async throws -> Value) async rethrows -> Value? {
         let holder: Holder? = state.withLock { state in
             guard state.isIdle else { return nil }
