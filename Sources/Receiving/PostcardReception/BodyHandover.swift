@@ -143,8 +143,8 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// Ends the body for both tasks, with an error for the form or `nil` if it is complete. Does nothing if it has
-    /// already ended.
+    /// Ends the body for both tasks. `error` is the error that the form gets; `nil` if the body is complete. Does
+    /// nothing if the body has already ended.
     func end(with error: (any Error)?) {
         let state = progress.withLock { progress -> State in
             if case .ended = progress.state { return .busy(nil) }
@@ -199,8 +199,8 @@ final class BodyHandover: Sendable {
 }
 
 extension BodyHandover.Progress {
-    /// Makes the form wait for bytes. Returns the reading task that waits for the form, and the result of an ended
-    /// body, if any.
+    /// Makes the form wait for bytes. Returns the reading task to resume, if it waits for the form. If the form need
+    /// not wait, returns the result for the form: the end of the body, or an error.
     fileprivate mutating func wait(
         _ reader: CheckedContinuation<ByteBuffer?, any Error>
     ) -> (waiter: CheckedContinuation<Bool, Never>?, result: Result<ByteBuffer?, any Error>?) {

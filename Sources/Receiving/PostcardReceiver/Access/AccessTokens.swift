@@ -35,8 +35,8 @@ public struct AccessTokens: Sendable, Hashable {
 
     func isOpen(for purpose: Purpose) -> Bool { tokens(for: purpose).isEmpty }
 
-    /// Throws ``UploadProblem`` if the value of a request's `Authorization` has none of the tokens that its purpose
-    /// requires.
+    /// Checks the token of a request. `authorization` is the value of its `Authorization` field. Throws
+    /// ``UploadProblem`` if the field has none of the tokens for the purpose.
     func check(_ authorization: String?, for purpose: Purpose) throws(UploadProblem) {
         let tokens = tokens(for: purpose)
         guard !tokens.isEmpty else { return }

@@ -144,7 +144,7 @@ struct RetentionKeeper: Service {
 
     // MARK: - Age
 
-    /// Removes all uploads that exceed the maximum age. `ages` is `nil` before the first call.
+    /// Removes all uploads that exceed the maximum age. `ages` are the known ages; `nil` before the first call.
     func removeOld(_ ages: inout UploadAges?, _ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumAge, let end = await end(ofOlderThan: maximum / .seconds(1), &ages),
             let old = await identifiers(olderThan: end)

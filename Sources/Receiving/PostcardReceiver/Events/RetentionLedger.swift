@@ -44,8 +44,8 @@ struct RetentionLedger: Sendable {
     /// Records that an upload could not be removed.
     mutating func keep(_ id: UploadID) { failed.insert(id) }
 
-    /// Removes all uploads that a listing of the store, newest first, lacks. Returns the listed identifiers whose sizes
-    /// are unknown, oldest first.
+    /// Removes all uploads that are missing from a listing of the store. `listed` are the identifiers in the listing,
+    /// newest first. Returns the listed identifiers whose sizes are unknown, oldest first.
     mutating func reconcile(with listed: [UploadID]) -> [UploadID] {
         var kept: [Entry] = []
         var unknown: [UploadID] = []
@@ -64,8 +64,9 @@ struct RetentionLedger: Sendable {
         return unknown
     }
 
-    /// The uploads to remove, oldest first, so that the remaining uploads have at most `maximumBytes`. Those that must
-    /// be kept are left out. The newest upload is always kept: its sender has just been told that it was stored.
+    /// The uploads to remove, oldest first, so that the remaining uploads have at most `maximumBytes`. The uploads in
+    /// `kept` are never among them. The newest upload is always kept too: its sender has just been told that it was
+    /// stored.
     func excess(over maximumBytes: Int64, but kept: Set<UploadID> = []) -> [UploadID] {
         var excess: [UploadID] = []
         var rest = totalBytes

@@ -129,9 +129,9 @@ struct MeasuredAges: Sendable, Codable {
         self.wall = wall
     }
 
-    /// Records the uploads that exist now. The first call of a run must precede the first upload of the run. `wall` is
-    /// the time of the machine's clock, and `uptime` the time since any fixed moment of this run. The maximum age is in
-    /// seconds. Returns whether the ages must be saved for the next run.
+    /// Records the uploads that exist now. The first call of a run must precede the first upload of the run. `newest`
+    /// is the newest upload. `wall` is the time of the machine's clock. `uptime` is the time since any fixed moment of
+    /// this run. `maximumAge` is in seconds. Returns whether the ages must be saved for the next run.
     mutating func look(at newest: UploadID?, wall: Date, uptime: Duration, maximumAge: Double) -> Bool {
         let end = newest.map { UploadID(earliestAfter: $0) }
         if let last = self.uptime {

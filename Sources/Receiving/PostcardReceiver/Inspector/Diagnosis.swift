@@ -20,8 +20,8 @@ struct Diagnosis: Sendable {
         problems = [RequestDescription.Problem(refusal)]
     }
 
-    /// Secrets in the body are masked. The body is only examined if all its bytes were recorded; otherwise, the
-    /// parser's warnings are used.
+    /// Makes the diagnosis of a request with a body, whose secrets must already be masked. The body is only examined if
+    /// all its bytes were recorded. Otherwise, the parser's warnings are used.
     init(of refusal: UploadProblem, in body: RecordedBody, contentType: String?, warnings: [FindingGroup]) {
         // Bytes that the receiver did not read are not reported as missing.
         let unread: Set<FormProblem.Code> =

@@ -124,8 +124,8 @@ extension RecordedBody {
         /// The number of bytes in memory if the whole body is kept; 0 otherwise.
         var wholeBytes: Int { if case .whole = kept { Int(length) } else { 0 } }
 
-        /// Records the next chunk of the body. The ends have at most `maximumEndBytes`, which may shrink from chunk to
-        /// chunk. A body of at most `maximumBytes` is kept whole.
+        /// Records the next chunk of the body. A body of at most `maximumBytes` is kept whole. Of a larger body, both
+        /// ends are kept. `maximumEndBytes` is the maximum size of each end, and may shrink from chunk to chunk.
         mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int, maximumBytes: Int) {
             guard chunk.readableBytes > 0 else { return }
             length += Int64(chunk.readableBytes)
@@ -147,7 +147,7 @@ extension RecordedBody {
             }
         }
 
-        /// Returns the recorded body. Each end has `maximumEndBytes` if the whole body was not kept.
+        /// Returns the recorded body. If the body was not kept whole, the last end has at most `maximumEndBytes`.
         func body(isComplete: Bool, maximumEndBytes: Int) -> RecordedBody {
             switch kept {
             case .nothing: return emptied(isComplete: isComplete)

@@ -175,8 +175,8 @@ final class RequestRecorder: FormObserver {
 
     // MARK: - The end
 
-    /// Examines the body of a refused request, once, and returns the refusal that the client receives: the cause of the
-    /// parser's problem, if a cause was found.
+    /// Examines the body of a refused request, once. Returns the refusal that the client receives: the cause that the
+    /// examination found, or else the problem itself.
     func refusal(for problem: UploadProblem) async -> UploadProblem {
         guard state.withLock({ $0.examined == nil }) else { return problem }
         if isShort, problem.isOfTheForm { await readRest() }
@@ -212,8 +212,8 @@ final class RequestRecorder: FormObserver {
         state.body = state.body.withoutBytes
     }
 
-    /// Ends the recording, after a call of ``refusal(for:)`` if the request was refused. `keepsBody` says whether the
-    /// body is recorded, or only its length.
+    /// Ends the recording. If the request was refused, ``refusal(for:)`` must be called first. `keepsBody` says whether
+    /// the body is recorded, or only its length.
     func finish(refusedFor refusal: UploadProblem? = nil, keepsBody: Bool) -> Notes {
         let recorded = state.withLock { state in
             let recorded = state

@@ -148,7 +148,7 @@ private final class LogEntry: Sendable {
     }
 }
 
-/// Reports the event of each record as soon as it is known, even if sending the response fails.
+/// Reports what each request did to a record as soon as it is known, even if sending the response fails.
 struct RecordEventMiddleware<Context: RequestContext>: RouterMiddleware {
     let observe: @Sendable (UploadReport.RecordEvent) -> Void
 

@@ -30,10 +30,10 @@ final class ChildProcess: Sendable {
 
     private let state = Mutex(State.notStarted)
 
-    /// Runs a program at a path with arguments, and waits until it ends. Environment variables whose names begin with
-    /// one of `secrets` are hidden from the program. Its standard output is kept up to `maximumOutputBytes`. Throws
-    /// `CancellationError` at once if the task is cancelled, and `Errno` if the program cannot be started or its exit
-    /// status is lost.
+    /// Runs a program and waits until it ends. `arguments` are the program's path and its arguments. Environment
+    /// variables whose names begin with one of `secrets` are hidden from the program. The first `maximumOutputBytes` of
+    /// its standard output are kept. Throws `CancellationError` at once if the task is cancelled, and `Errno` if the
+    /// program cannot be started or its exit status is lost.
     static func run(
         _ arguments: [String], without secrets: [String], maximumOutputBytes: Int
     ) async throws -> Ending {
@@ -170,15 +170,16 @@ private struct OutputPipe {
         _ = fcntl(descriptor.rawValue, F_SETFL, O_NONBLOCK)
     }
 
-    /// Reads the bytes in the pipe, and first waits a while if it is empty. Returns whether more bytes may follow.
+    /// Reads the bytes in the pipe. If the pipe is empty, first waits for at most the given time. Returns whether more
+    /// bytes may follow.
     mutating func readPiece(waitingMilliseconds: Int32) -> Bool {
         guard let descriptor else { return false }
         var wanted = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
         return poll(&wanted, 1, waitingMilliseconds) <= 0 || readPiece(descriptor) != 0
     }
 
-    /// Reads the bytes in the pipe without waiting for more, closes the pipe, and returns the first bytes since the
-    /// start.
+    /// Reads the bytes in the pipe without waiting for more, and closes the pipe. Returns the first bytes of the whole
+    /// output.
     @discardableResult
     mutating func close() -> [UInt8] {
         guard let descriptor else { return beginning }

@@ -7,9 +7,9 @@ import SystemPackage
 ///
 /// Foundation's `Process` waits for all processes that the program started, and keeps its pipes open even longer.
 enum ProcessSpawn {
-    /// Starts the program at a path as the leader of its own process group, with an empty standard input, this
-    /// process's standard error, and default effects of signals. The call blocks. Throws `Errno` if it cannot be
-    /// started.
+    /// Starts a program as the leader of its own process group. `arguments` are the program's path and its arguments.
+    /// Its standard input is empty, its standard output is `output`, its standard error is that of this process, and
+    /// its signals have the default effects. The call blocks. Throws `Errno` if the program cannot be started.
     static func start(
         _ arguments: [String], output: FileDescriptor, environment variables: [String: String]
     ) throws(Errno) -> pid_t {

@@ -37,8 +37,8 @@ package struct Webhook: Sendable {
     /// The maximum size of a record in a message, in bytes. For a larger record, the message only contains its URL.
     static let maximumRecordBytes: Int64 = 256 << 10
 
-    /// Makes the message about a record, whose JSON is `nil` if it is too large for a message. The time of the attempt
-    /// is part of the signature.
+    /// Makes the message about a record. `record` is the JSON of the record; `nil` if it is too large for a message.
+    /// `time` is the time of the attempt, which is part of the signature.
     func message(about id: UploadID, _ record: [UInt8]?, at time: Date) -> Message {
         let received = id.time.formatted(.iso8601)
         var body = Array(#"{"type":"upload.received","timestamp":"\#(received)","data":"#.utf8)

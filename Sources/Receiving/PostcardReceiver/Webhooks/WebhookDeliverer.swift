@@ -29,8 +29,8 @@ final class WebhookDeliverer: Service {
         case outbox(WebhookOutbox.Event)
     }
 
-    /// New records of the store are put in its outbox from now on. The outbox is also read at an interval, which
-    /// defaults to a minute, because other receivers may leave records in it.
+    /// From now on, new records of the store are put in its outbox. The outbox is also read after each
+    /// `readingInterval`, because other receivers may leave records in it.
     init(
         _ webhook: Webhook, from store: any OutboxStore, meter: UploadMeter, logger: Logger,
         options: WebhookOutbox.Options = WebhookOutbox.Options(), readingInterval: Duration = .seconds(60)
@@ -47,7 +47,7 @@ final class WebhookDeliverer: Service {
 
     private var uptime: Duration { start.duration(to: .now) }
 
-    /// Reports the event of a record, so that the message about its record is sent at once.
+    /// Reports a new record, so that the message about it is sent at once. Ignores other events.
     func note(_ event: UploadReport.RecordEvent) {
         if case .recorded(let record) = event {
             continuation.yield(.recorded(record.id, of: UploadConnection.current?.peer))

@@ -51,7 +51,7 @@ struct WebhookOutbox: Sendable {
         case send(UploadID)
         /// Remove a record from the outbox of the store.
         case settle(UploadID)
-        /// Report the end of an attempt that was not made.
+        /// Log an impossible event: the end of an attempt that was never made.
         case fault(ImpossibleEvent)
     }
 

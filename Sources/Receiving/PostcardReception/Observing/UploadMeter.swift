@@ -56,8 +56,8 @@ package final class UploadMeter: Sendable {
         inProgress.increment()
     }
 
-    /// Counts the end of an upload. The size of the form is `nil` for a request with a part of it, whose bytes are
-    /// counted when the whole form is read.
+    /// Counts the end of an upload. `bodyBytes` is the size of the form; `nil` for a request with only a part of a
+    /// form. The bytes of that part are counted when the whole form is read.
     func ended(bodyBytes: Int64?, after time: Duration) {
         counts.withLock { counts in
             counts.underWay -= 1

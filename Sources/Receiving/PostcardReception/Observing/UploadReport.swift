@@ -2,7 +2,8 @@ package import PostcardForm
 package import PostcardStore
 import Synchronization
 
-/// Passes what a request did to a record to the middleware, and holds the observer of the request's form.
+/// Reports to the middleware which record a request stored, repeated or deleted. Also holds the observer of the
+/// request's form.
 ///
 /// A report lives until the client has read the response, so it does not contain the record, which may be large.
 package final class UploadReport: Sendable {
@@ -36,7 +37,7 @@ package final class UploadReport: Sendable {
     /// The number of files in the record that the request made.
     package var fileCount: Int? { state.withLock { $0.fileCount } }
 
-    /// Calls a closure with the event of the request as soon as the event is known.
+    /// Sets the closure that is called as soon as it is known what the request did to a record.
     package func onRecordEvent(_ body: @escaping @Sendable (RecordEvent) -> Void) {
         state.withLock { $0.onRecordEvent = body }
     }
@@ -62,7 +63,8 @@ package protocol FormObserver: Sendable {
     /// More bytes of the part's content were read. `count` is the number of these bytes.
     func partRead(_ count: Int)
 
-    /// The first bytes of the file whose content begins at the offset show that it was damaged before it was sent.
+    /// The first bytes of a file show that the file was damaged before it was sent. `offset` is the offset of the
+    /// file's content in the body.
     func damageFound(_ damage: FileDamage, inFileAt offset: Int64, partIndex: Int)
 
     /// A text field has ended.

@@ -12,8 +12,8 @@ struct DigestCheck {
     /// The number of bytes added so far.
     private(set) var byteCount: Int64 = 0
 
-    /// Makes the check of a body by the digest fields that apply to its bytes; `nil` if there is no digest to compare
-    /// or to send. Throws a problem if a field is malformed.
+    /// Makes the check of a body; `nil` if there is no digest to compare or to send. `names` are the digest fields that
+    /// apply to the bytes of this body. Throws a problem if a field is malformed.
     init?(of request: IncomingRequest, _ names: [HTTPField.Name]) throws(UploadProblem) {
         var announced: [(name: HTTPField.Name, digest: BodyDigest)] = []
         for name in names {

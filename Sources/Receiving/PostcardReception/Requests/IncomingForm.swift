@@ -55,12 +55,12 @@ final class IncomingForm {
     private(set) var parts: [UploadRecord.Part] = []
     private(set) var fileCount = 0
     private let typePolicy: ContentTypePolicy
-    /// Computes the digest of the body, if the request asks for it.
+    /// Computes the digest of the body; `nil` if there is no digest to compare or to send.
     private var digestCheck: DigestCheck?
 
     /// `frame` turns a body with a single file into a form; `nil` if the body already is a form. `digestCheck` is `nil`
-    /// if there is nothing to compare. `shares` limits the memory for the parts, in total and for the client of the
-    /// connection. `typePolicy` is for files whose first bytes contradict their type.
+    /// if there is no digest to compare or to send. `shares` limits the memory for the parts, in total and for the
+    /// client of the connection. `typePolicy` is for files whose first bytes contradict their type.
     init(
         parser: CheckedFormParser, frame: FramedBody?, digestCheck: DigestCheck?, maximumRecordBytes: Int,
         maximumBodyBytes: Int64,

@@ -56,8 +56,8 @@ package struct Reception<Store: UploadStore>: Sendable {
         return await response(showing: received, on: connection, logger: logger)
     }
 
-    /// Receives the form of a request, and counts and reports the outcome. Not every server provides a connection. The
-    /// key of the record defaults to the one in the request.
+    /// Receives the form of a request, and counts and reports the outcome. `connection` is `nil` if the server provides
+    /// none. The form becomes a record under `key`, which defaults to the key in the request.
     func receive(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, observer: (any FormObserver)?,
         under key: UploadKey? = nil, logger: Logger
@@ -156,7 +156,7 @@ package struct Reception<Store: UploadStore>: Sendable {
     /// The maximum size of a small record, in bytes. Several thousand small records fit in memory.
     private static var smallBytes: Int { 4 << 10 }
 
-    /// The stored bytes of a record. `hold` reserves the open file.
+    /// The stored bytes of a record. `hold` is the reservation of the open file.
     func body(
         ofRecord id: UploadID, _ hold: ShareAccount.Hold, _ priority: FormResponse.Priority, logger: Logger
     ) async throws -> FormResponse.Body {
@@ -264,7 +264,8 @@ package struct Reception<Store: UploadStore>: Sendable {
         return try ArrivingFormChecker(parser: try parser(for: request, in: frame), frame: frame)
     }
 
-    /// Checks a request's head. Returns the bytes that make its body a form; `nil` if the body already is a form.
+    /// Checks a request's head. Returns the bytes to add before and after the body to make it a form; `nil` if the body
+    /// already is a form.
     func frame(of request: IncomingRequest) throws(UploadProblem) -> FramedBody? {
         let contentType = try request.head.formContentType(limits: options.limits)
         return options.acceptsAnyBody && !FramedBody.isForm(contentType) ? FramedBody(of: request) : nil

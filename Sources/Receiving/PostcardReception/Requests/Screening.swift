@@ -25,8 +25,9 @@ package struct Screening: Sendable {
         self.init(timeLimit: options.screeningTimeout, shares, screen: screen)
     }
 
-    /// Screens files of a client, if it is known, one after the other. Returns the index of the first refused file, and
-    /// the reason; `nil` if all files are accepted. Throws ``UploadProblem`` if a file has no verdict.
+    /// Screens files one after the other. `peer` is the client that sent them; `nil` if it is unknown. Returns the
+    /// index of the first refused file, and the reason; `nil` if all files are accepted. Throws ``UploadProblem`` if a
+    /// file cannot be screened.
     package func refusal(
         of files: [FinishedFile], from peer: PeerAddress?, logger: Logger
     ) async throws(UploadProblem) -> (index: Int, reason: String)? {
@@ -58,7 +59,7 @@ package struct Screening: Sendable {
         return ScreeningTimeout(timeLimit: timeLimit)
     }
 
-    /// The reservation of a file that waits for its screening.
+    /// Records whether the turn of a waiting file has come.
     private final class Turn: Sendable {
         let hasCome = Atomic(false)
     }

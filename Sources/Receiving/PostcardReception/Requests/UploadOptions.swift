@@ -150,8 +150,8 @@ public enum ContentTypePolicy: String, Sendable, Hashable, CaseIterable {
 }
 
 extension ShareLimits {
-    /// Makes the limits of upload routes with these options. The number of connections defaults to the maximum of the
-    /// process.
+    /// Makes the limits of upload routes with these options. `connections` is the maximum number of connections. It
+    /// defaults to the most that the process may have open.
     package init(_ options: UploadOptions, connections: Int = OpenFiles.maximumConnections) {
         self.init(clientShare: options.clientShare)
         // Each upload and each response has one file open.

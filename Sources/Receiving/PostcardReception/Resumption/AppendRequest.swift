@@ -74,7 +74,8 @@ struct AppendRequest {
         uploadLength = fields.uploadLength
     }
 
-    /// The length of the upload, at most `maximum`, if this or an earlier request declares it.
+    /// The length of the upload; `nil` if neither this nor an earlier request declares it. `known` is the length that
+    /// an earlier request declared. Throws ``UploadProblem`` if the lengths contradict each other or exceed `maximum`.
     func length(known: Int64?, maximum: Int64) throws(UploadProblem) -> Int64? {
         var lengths = Set([known, uploadLength].compactMap(\.self))
         let end = contentLength.map { content in
@@ -106,7 +107,7 @@ struct InterimReports {
     /// The number of reports that may still be sent. Some proxies end a request after about five interim responses.
     private var reportsLeft = 3
 
-    /// The location is `nil` for an append, whose client knows the address of the upload.
+    /// `location` is the address of the upload; `nil` for an append, whose client already knows the address.
     init(
         to location: String?, _ limits: UploadLimits, _ append: AppendRequest, on connection: (any RequestConnection)?,
         _ options: UnfinishedUploadOptions
@@ -123,7 +124,7 @@ struct InterimReports {
     }
 
     /// Sends the address of the upload if the request is still incomplete after a while. Returns a closure that cancels
-    /// the response, to be called when the request is complete.
+    /// the response, to be called when the request is complete; `nil` if there is nothing to cancel.
     func announce() async throws -> (@Sendable () -> Void)? {
         guard let connection, let location else { return nil }
         var head = head

@@ -12,7 +12,8 @@ extension ResumableReception {
         case ofMaximum
     }
 
-    /// Appends the bytes of a request, which created the upload if `isWhole`. If it is then complete, commits the form.
+    /// Appends the bytes of a request. If the upload is then complete, commits the form. `isWhole` says whether the
+    /// request also created the upload.
     func receive(
         _ append: AppendRequest, _ request: IncomingRequest, on connection: (any RequestConnection)?,
         into upload: Uploads.Unfinished, _ holder: UploadLock.Holder, isWhole: Bool, _ logger: Logger
@@ -142,8 +143,8 @@ extension ResumableReception {
             }
         }
 
-        /// Makes the bytes durable, or removes them again if their digest is wrong. The body is complete unless an
-        /// error interrupted it.
+        /// Makes the appended bytes durable, or removes them again if their digest is wrong. `interruption` is the
+        /// error that ended the body early; `nil` if there was none.
         mutating func end(after interruption: (any Error)?, _ holder: UploadLock.Holder) async throws {
             let count = offset - append.offset
             let isEnded = holder.isEnded || Task.isCancelled

@@ -36,8 +36,8 @@ extension ResumableReception {
         }
     }
 
-    /// Counts a refusal that the closure throws, and adds the draft's header fields and limits to it (§4.4.2). With
-    /// `isOfForm`, the refusal is about the form and not the request, so it may end the upload.
+    /// Counts each refusal that the closure throws, and adds the draft's header fields and limits to it (§4.4.2).
+    /// `isOfForm` says whether the refusals are about the form, and not the request. Such a refusal may end the upload.
     func naming<Value>(
         _ version: ResumptionVersion, isOfForm: Bool = false, _ logger: Logger, _ body: () async throws -> Value
     ) async throws -> Value {
@@ -59,7 +59,7 @@ extension ResumableReception {
         }
     }
 
-    /// Counts a refusal that the closure throws.
+    /// Counts each refusal that the closure throws. Errors of the store become refusals.
     func counting<Value>(_ logger: Logger, _ body: () async throws -> Value) async throws -> Value {
         do {
             do {

@@ -125,7 +125,8 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         let fileParameters: String?
     }
 
-    /// Creates an unfinished upload. At a limit, returns `nil` if the request has the whole form, and throws otherwise.
+    /// Creates an unfinished upload. If a limit is reached, returns `nil` for a request with the whole form, and throws
+    /// for other requests.
     private func create(
         _ append: AppendRequest, _ known: KnownForm, _ checker: ArrivingFormChecker,
         by request: IncomingRequest, from peer: PeerAddress?

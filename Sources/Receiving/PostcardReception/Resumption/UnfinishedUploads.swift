@@ -9,8 +9,9 @@ import Synchronization
 /// uploads, or from the client's own address if no address has more. If there are too many bytes, only uploads of the
 /// client's own address are discarded. Otherwise, a request that announces many bytes could discard those of others.
 ///
-/// An upload is worth keeping while a request uses it, and for as long as its bytes take at 500 bytes per second. A
-/// phone that was offline for an hour thus still finds its two megabytes, and many tiny uploads do not keep others out.
+/// An upload is worth keeping while a request uses it, and for the time that its bytes would take to arrive at 500
+/// bytes per second. A phone that was offline for an hour thus still finds its two megabytes, and many tiny uploads do
+/// not keep others out.
 final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Entry {
         let upload: Store.Unfinished
@@ -43,8 +44,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
             }
         }
 
-        /// Forgets uploads that are finished or discarded, and returns them: releasing them releases their
-        /// reservations.
+        /// Forgets uploads that are finished or discarded, and returns them. Their reservations end when the caller
+        /// releases the returned entries.
         mutating func removeEnded(now: Date) -> [Entry] {
             let ended = entries.values.filter { entry in
                 if case .unfinished = entry.upload.progress { entry.upload.expires <= now } else { true }
@@ -249,8 +250,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         }?.upload
     }
 
-    /// Discards an upload, and returns whether to try again. If a request now uses it, another upload may be discarded
-    /// instead.
+    /// Discards an upload, unless a request now uses it. Returns whether the caller may try again to make room: `false`
+    /// only if discarding failed.
     private func giveWay(_ upload: Store.Unfinished) async -> Bool {
         do {
             _ = try await upload.lock.withLockIfIdle {

@@ -31,8 +31,8 @@ package final class ShareAccount: Sendable {
     /// The minimum time that a client keeps its items when new clients find a resource used up.
     private let patience: Duration
 
-    /// The meter counts refusals, and the logger logs one a minute for each code. `patience` is the minimum time that a
-    /// client keeps its items while new clients get none.
+    /// `meter` counts refusals. `logger` logs them, at most one line a minute for each code. `patience` is the minimum
+    /// time that a client keeps its items when new clients find a resource used up.
     package init(
         _ limits: ShareLimits, meter: UploadMeter? = nil, logger: Logger? = nil, patience: Duration = .seconds(10)
     ) {
@@ -81,8 +81,8 @@ package final class ShareAccount: Sendable {
 
     // MARK: - Reserving
 
-    /// Reserves an amount of a resource. The channel is closed if its client must make room for a new one. Throws
-    /// ``UploadProblem``: 429 if the address has used up its share, or 503 if the resource is used up.
+    /// Reserves an amount of a resource. Throws ``UploadProblem``: 429 if the address has used up its share, or 503 if
+    /// the resource is used up. If this client must later make room for a new one, `channel` is closed.
     package func take(
         _ amount: Int = 1, of resource: SharedResource, for peer: PeerAddress?, on channel: (any Channel)? = nil
     ) throws(UploadProblem) -> Hold {
@@ -130,8 +130,9 @@ package final class ShareAccount: Sendable {
 
     // MARK: - Waiting
 
-    /// Waits for a useful amount of a resource, and reserves it. Addresses are served in turn, and the requests of each
-    /// address in order. Throws `CancellationError` if the task is cancelled, or the connection ends.
+    /// Waits for an amount of a resource, and reserves it. `amounts` are the minimum and the maximum useful amount.
+    /// Addresses are served in turn, and the requests of each address in order. Throws `CancellationError` if the task
+    /// is cancelled, or if the connection `channel` ends.
     package func wait(
         for amounts: ClosedRange<Int>, of resource: SharedResource, for peer: PeerAddress?,
         on channel: (any Channel)? = nil

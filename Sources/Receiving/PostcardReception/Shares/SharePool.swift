@@ -80,8 +80,8 @@ struct SharePool<Owner: Sendable>: Sendable {
     /// An item of variable size gets the amount that its address may still reserve, divided by this number.
     private static var pieces: Int { 8 }
 
-    /// Makes a pool in which an address may use a share of the free amount, from 0 to 1. 1 means that addresses have no
-    /// limit, and that nothing is reserved for new clients. `unit` is the smallest useful amount.
+    /// Makes a pool of `total`. `share` is the share of the free amount that one address may use, from 0 to 1. With 1,
+    /// addresses have no limit, and nothing is reserved for new clients. `unit` is the smallest useful amount.
     init(total: Int, share: Double, unit: Int = 1) {
         self.total = max(total, 1)
         self.share = share
@@ -92,8 +92,9 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - Reserving
 
-    /// Reserves an amount for a new item. An item of variable size gets an eighth of the amount that its address may
-    /// still reserve, so that some is left for its next items.
+    /// Reserves an amount for a new item. `amounts` are the minimum and the maximum that the item needs. An item of
+    /// variable size gets an eighth of the amount that its address may still reserve, so that some is left for its next
+    /// items.
     mutating func take(
         _ amounts: ClosedRange<Int>, for peer: PeerAddress?, by owner: Owner, at now: Instant
     ) throws(Refusal) -> Grant {
@@ -145,8 +146,8 @@ struct SharePool<Owner: Sendable>: Sendable {
         if holders.values[holder].isIdle { holders.remove(at: holder) }
     }
 
-    /// Decides how much of a requested amount an address gets. Its index is looked up once per request; `nil` if it
-    /// uses nothing.
+    /// Decides how much of a requested amount an address gets. `holder` is the index of the address, looked up once per
+    /// request; `nil` if the address uses nothing.
     private func grant(
         _ amounts: ClosedRange<Int>, to peer: PeerAddress?, at holder: Holders.Index?, isNewItem: Bool
     ) throws(Refusal) -> Int {

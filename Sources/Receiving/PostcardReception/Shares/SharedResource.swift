@@ -67,7 +67,8 @@ package struct ShareLimits: Sendable {
     /// The share of the free amount that one address may use, from 0 to 1.
     package var clientShare: Double
 
-    /// Makes totals without limits. One address may use a share of the free amount, from 0 to 1.
+    /// Makes totals without limits. `clientShare` is the share of the free amount that one address may use, from 0 to
+    /// 1.
     package init(clientShare: Double) {
         self.clientShare = clientShare
         totals = Array(repeating: .max, count: SharedResource.allCases.count)
@@ -166,7 +167,7 @@ extension SharedResource {
             retryAfterSeconds: refusal.retryAfterSeconds, isOfShare: true)
     }
 
-    /// Makes the refusal of a request whose address has used up its share.
+    /// Makes the refusal of a request whose address has used up its share. `limit` is the most that it may use now.
     func shareUsedUp(limit: Int) -> UploadProblem {
         let refusal = refusal
         return UploadProblem(

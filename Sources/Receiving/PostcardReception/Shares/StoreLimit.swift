@@ -38,9 +38,9 @@ package final class StoreLimit: Sendable {
     private let onArrival: @Sendable () -> Void
     private let state = Mutex(State())
 
-    /// Each client's excess is limited by its share of ``SharedResource/excessBytes``, whose total is ``tenth(of:)``.
-    /// `patience` is how long a received form may wait until older uploads are removed. `onArrival` is called after
-    /// each new record.
+    /// `shares` limits the excess of each client: the total of ``SharedResource/excessBytes`` is ``tenth(of:)``.
+    /// `blockBytes` is `MaintainedUploadStore.blockBytes`. `patience` is how long a received form may wait until older
+    /// uploads are removed. `onArrival` is called after each new record.
     package init(
         of maximumBytes: Int64, blockBytes: Int64, shares: ShareAccount, patience: Duration = .seconds(5),
         onArrival: @escaping @Sendable () -> Void
@@ -74,7 +74,7 @@ package final class StoreLimit: Sendable {
     }
 
     /// Counts a form that is about to become a record, and waits a moment if the store exceeds its limit too far.
-    /// Throws ``UploadProblem`` if the store still exceeds it, or `CancellationError`.
+    /// Throws ``UploadProblem`` if the store exceeds its limit too far even after the wait, or `CancellationError`.
     func place(for formBytes: Int64, files: Int, of peer: PeerAddress?) async throws -> Place {
         let bytes = expectedBytes(formBytes, files: files)
         if let place = placeNow(bytes, of: peer) { return place }
@@ -115,7 +115,7 @@ package final class StoreLimit: Sendable {
         }
     }
 
-    /// Counts a form toward the limit. If this object is released before ``becomes(_:)``, the count ends.
+    /// The count of a form toward the limit. It ends when this object is released, unless ``becomes(_:)`` was called.
     final class Place: Sendable {
         private let limit: StoreLimit
         private let bytes: Int64

@@ -28,8 +28,8 @@ struct RequestSigner: Sendable {
     /// The SHA-256 of no bytes.
     static let emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-    /// Adds the fields that sign a request, `Authorization` last. The payload's hash is SHA-256. Stores accept the
-    /// request for 15 minutes after the date.
+    /// Adds the fields that sign a request, `Authorization` last. `payloadHash` is the SHA-256 of the body. Stores
+    /// accept the request for 15 minutes after `date`.
     func sign(_ request: inout SignableRequest, payloadHash: String, at date: Date) {
         request.headers.append(("x-amz-content-sha256", payloadHash))
         addAuthorization(to: &request, payloadHash: payloadHash, at: date)
@@ -49,8 +49,8 @@ struct RequestSigner: Sendable {
             ))
     }
 
-    /// Adds the parameters that sign the URL of a request, so that anyone can send it for a number of seconds; at most
-    /// seven days.
+    /// Adds the parameters that sign the URL of a request, so that anyone can send it for `lifetime` seconds after
+    /// `date`. The lifetime is at most seven days.
     func presign(_ request: inout SignableRequest, lifetime: Int, at date: Date) {
         let time = SigningTime(date)
         request.query += [
@@ -126,7 +126,7 @@ struct SignableRequest: Sendable {
         query.map { "\(Self.encode($0.name))=\(Self.encode($0.value))" }.joined(separator: "&")
     }
 
-    /// Percent-encodes all characters except the unreserved ones (RFC 3986 §2.3), and one that is kept.
+    /// Percent-encodes all characters except the unreserved ones (RFC 3986 §2.3), and except `kept`.
     static func encode(_ text: String, keeping kept: UInt8? = nil) -> String {
         var bytes: [UInt8] = []
         for byte in text.utf8 {

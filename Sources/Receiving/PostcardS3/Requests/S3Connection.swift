@@ -118,8 +118,8 @@ final class S3Connection: Sendable {
 
     // MARK: - Requests
 
-    /// Sends a request until it succeeds, is refused for good, or its time is over. If the ``S3Error`` is transient,
-    /// the store may have carried out the request.
+    /// Sends a request, and repeats it until it succeeds, is refused for good, or its time is over. Throws ``S3Error``.
+    /// If the error is transient, the store may have carried out the request.
     @concurrent
     func response(to request: S3Request) async throws -> S3Response {
         var request = request

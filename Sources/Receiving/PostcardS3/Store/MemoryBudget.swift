@@ -71,8 +71,8 @@ final class MemoryBudget: Sendable {
         }
     }
 
-    /// Runs a closure with a block's worth of memory reserved. Waits until a block is free, or throws
-    /// `CancellationError`.
+    /// Waits until a block is free, and reserves its memory while the closure runs. Throws `CancellationError` if the
+    /// task is cancelled while it waits, and the errors of the closure.
     func withBlock<Value>(_ work: () async throws -> Value) async throws -> Value {
         let block = try await take {}
         block.isSending()
@@ -80,8 +80,8 @@ final class MemoryBudget: Sendable {
         return try await work()
     }
 
-    /// Waits for a free block. `reclaim` is called if other uploads wait, and this block is still not being sent after
-    /// a while. Throws `CancellationError` if the task is cancelled.
+    /// Waits for a free block. `reclaim` is called if other uploads wait for a block, and the bytes of this block are
+    /// still not being sent after a while. Throws `CancellationError` if the task is cancelled.
     func take(reclaim: @escaping @Sendable () -> Void) async throws -> Block {
         let id = state.withLock { state in
             state.lastID += 1
@@ -185,7 +185,8 @@ struct GatheredBytes: Sendable {
 
     var count: Int { few.readableBytes + (block?.count ?? 0) }
 
-    /// Adds as many of the bytes as fit into `maximum`, or into `free` without a block.
+    /// Adds as many of the bytes as fit. `maximum` is the maximum number of gathered bytes. `free` is their maximum
+    /// number without a block.
     mutating func add(_ bytes: inout ByteBuffer, upTo maximum: Int, free: Int) -> Addition {
         let count = min(maximum - self.count, bytes.readableBytes)
         guard count > 0 else { return .isFull }

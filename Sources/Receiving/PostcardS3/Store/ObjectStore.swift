@@ -26,8 +26,8 @@ struct ObjectStore: Sendable {
 
     // MARK: - Writing
 
-    /// Creates an object unless the key is in use. The signature is valid for 15 minutes from `signed`, which defaults
-    /// to the time of each try.
+    /// Creates an object unless the key is in use. `signed` is the time of the signature, which is then valid for 15
+    /// minutes. It defaults to the time of each try.
     func create(
         _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], signed: Date? = nil
     ) async throws -> Creation {
@@ -42,7 +42,8 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// Writes an object, and replaces an existing object, within the bucket's timeouts or a limit.
+    /// Writes an object, and replaces an existing object. `limit` is the maximum time for the request. It defaults to
+    /// the bucket's timeouts.
     func put(
         _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], payloadHash: String? = nil,
         within limit: Duration? = nil
@@ -58,7 +59,8 @@ struct ObjectStore: Sendable {
         return S3Request(method: .PUT, key: prefix + key, headers: fields, body: body)
     }
 
-    /// Copies an object within the store. If the content no longer has the ETag, the store responds with 412.
+    /// Copies an object within the store. The copy has `metadata` in place of that of the source. If the source no
+    /// longer has the ETag, the store responds with 412.
     func copy(_ source: String, to key: String, ifMatching etag: String?, metadata: [String: String]) async throws {
         var request = putting(key, ByteBuffer(), metadata)
         let path = SignableRequest.encode("\(bucket.name)/\(prefix)\(source)", keeping: UInt8(ascii: "/"))
@@ -108,8 +110,8 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// Reads an object, or a range of it; `nil` if it does not exist. The store refuses content with another ETag with
-    /// 412.
+    /// Reads an object, or a range of its bytes; `nil` if it does not exist. If `etag` is not the ETag of the object,
+    /// the store refuses the request with 412.
     func get(
         _ key: String, range: Range<Int64>? = nil, ifMatching etag: String? = nil
     ) async throws -> (head: ObjectHead, body: ByteBuffer)? {
@@ -148,8 +150,9 @@ struct ObjectStore: Sendable {
             contentType: response.headers.first(name: "content-type"), metadata: metadata)
     }
 
-    /// Lists at most 1000 objects in the order of their keys, after a key that need not exist, within the bucket's
-    /// timeouts or a limit.
+    /// Lists objects whose keys begin with `prefix`, in the order of their keys. The listing begins after the key
+    /// `last`, which need not exist. `limit` is the maximum number of objects, at most 1000. `time` is the maximum time
+    /// for the request. It defaults to the bucket's timeouts.
     func list(
         _ prefix: String, after last: String? = nil, limit: Int = 1000, within time: Duration? = nil
     ) async throws -> ObjectPage {
@@ -183,7 +186,8 @@ struct ObjectStore: Sendable {
         return ObjectPage(objects: objects, isTruncated: isTruncated, time: time)
     }
 
-    /// Lists all objects with a prefix, page by page. Returns the time at which it began, by the clock of the store.
+    /// Lists all objects with a prefix, page by page. Returns the time at which the listing began, by the clock of the
+    /// store.
     @discardableResult
     func listAll(_ prefix: String, _ body: (ObjectPage) async throws -> Void) async throws -> Date {
         var last: String?
@@ -275,7 +279,7 @@ struct ObjectStore: Sendable {
         return (parts, time)
     }
 
-    /// Signs a form for clients, which expires not later than the credentials. The URL of the store for clients may
+    /// Signs a form for clients. The form expires not later than the credentials. The URL of the store for clients may
     /// differ from the URL for this process.
     func signedForm(_ policy: PostPolicy, at date: Date) async throws -> PresignedForm {
         try await connection.signedForm(policy, at: date)

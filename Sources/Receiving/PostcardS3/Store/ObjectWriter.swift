@@ -192,7 +192,8 @@ extension ObjectWriter {
         /// The number of bytes that were set aside in separate objects.
         var asideBytes: Int { state.withLock { $0.aside.reduce(0) { $0 + $1.size } } }
 
-        /// Adds as many of the bytes as fit into `maximum`, or into `free` without a block.
+        /// Adds as many of the bytes as fit. `maximum` is the maximum number of gathered bytes. `free` is their maximum
+        /// number without a block.
         func add(_ bytes: inout ByteBuffer, upTo maximum: Int, free: Int) -> GatheredBytes.Addition {
             state.withLock { $0.gathered.add(&bytes, upTo: maximum, free: free) }
         }

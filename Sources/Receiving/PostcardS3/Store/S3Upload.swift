@@ -165,9 +165,9 @@ public final class S3Upload: PendingUpload {
         }
     }
 
-    /// The record that a commit with a lost response has made; `nil` if another upload made the record. Throws
-    /// `UploadStoreError` if it was already deleted. The deletion may remove the files of this upload, so only a new
-    /// upload can succeed.
+    /// The record that an earlier try of this commit has made, whose response was lost; `nil` if another upload made
+    /// the record. Throws `UploadStoreError` if the record was already deleted. The deletion may remove the files of
+    /// this upload, so only a new upload can succeed.
     private func ownRecord(
         _ entry: KeyEntry, _ fields: [UploadRecord.Field], _ signed: Date
     ) async throws -> UploadRecord? {

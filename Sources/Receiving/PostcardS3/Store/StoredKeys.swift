@@ -103,9 +103,9 @@ struct StoredKeys: Sendable {
         }
     }
 
-    /// Creates the object that lists a committed record and contains its JSON. The request is signed with a time before
-    /// the key's object was read. If the record is deleted meanwhile, the request cannot create it again: the empty
-    /// object that replaces it outlasts the signature.
+    /// Creates the object that lists a committed record and contains its JSON. `seen` is the time to sign the request
+    /// with, from before the key's object was read. If the record is deleted meanwhile, the request cannot create it
+    /// again: the empty object that replaces it outlasts the signature.
     func list(_ entry: KeyEntry, _ json: ByteBuffer, seen: Date) async throws {
         _ = try await objects.create(
             ObjectName.record(entry.id), json,

@@ -161,8 +161,8 @@ struct UnfinishedObjects: Sendable {
         return .finished(response)
     }
 
-    /// Stores the response, or throws, and removes the bytes of the upload. Bytes that could not be removed are left to
-    /// the sweep.
+    /// Stores the response, and removes the bytes of the upload. Throws if the response could not be stored. Bytes that
+    /// could not be removed are left to the sweep.
     func finish(_ response: FinalResponse, _ logger: Logger) async throws {
         let json = try ByteBuffer(bytes: JSONEncoder().encode(response))
         // If a response exists, another receiver has finished the upload.

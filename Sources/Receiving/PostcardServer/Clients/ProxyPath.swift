@@ -37,7 +37,7 @@ struct ProxyPath {
         return way ?? own
     }
 
-    /// The last address that a trusted proxy wrote. Returns `nil` if the nearest proxy wrote no address.
+    /// The last address in the search that a trusted proxy wrote; `nil` if the nearest proxy wrote no address.
     private func lastTrue(of addresses: ForwardedAddresses) -> IPAddress? {
         var known: IPAddress?
         for address in addresses.prefix(Self.maximumProxies) {
@@ -78,7 +78,8 @@ struct RequestClient: Hashable, Sendable {
     /// The address whose limits the request uses; `nil` if clients cannot be distinguished.
     let peer: PeerAddress?
 
-    /// Finds the client of a request, whose header fields only count if a trusted proxy sends them.
+    /// Finds the client of a request. `peer` is the other end of the connection. The header fields only count if the
+    /// peer is a trusted proxy.
     init(of fields: HTTPFields = [:], from peer: ConnectionPeer, trusting proxies: [TrustedProxy] = []) {
         guard peer != .gone else {
             address = nil

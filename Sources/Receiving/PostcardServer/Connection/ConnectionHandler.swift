@@ -163,7 +163,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if fail(interruption, original: original, context: context) == .pass { refusal = early }
     }
 
-    /// Whether the server has waited for bytes for at least a given time, now by the clock of the channel's event loop.
+    /// Whether the server has waited for bytes for at least a given time. `now` is the time of the channel's event
+    /// loop.
     func isQuiet(for time: Duration, at now: NIODeadline) -> Bool {
         pausedSince == nil && quietSince.duration(to: now) >= time
     }

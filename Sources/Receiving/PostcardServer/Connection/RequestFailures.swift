@@ -10,7 +10,8 @@ package struct EarlyRefusal: Sendable {
     package let problem: UploadProblem
     /// The beginning of the bytes received last; empty if they do not begin with the request.
     package let bytes: [UInt8]
-    /// The client's address. Over HTTP/1, it is from the PROXY header or the connection: no fields were parsed.
+    /// The client's address. Over HTTP/1, it is from the PROXY header or the connection, because no header fields were
+    /// parsed.
     package var client: IPAddress?
 
     /// Called with each early refusal, on the connection's event loop.

@@ -150,8 +150,8 @@ final class RequestDecoder: ByteToMessageDecoder {
     private let requestGuard: RequestGuard
     private var decoder = RequestDecoder.makeDecoder()
 
-    /// Requests are passed to the handler after the replaced decoder, which no longer receives bytes. The guard after
-    /// it detects the end of a request for an upgrade.
+    /// `replaced` is the decoder that no longer receives bytes. Requests are passed to the handler after it. That is
+    /// `requestGuard`, which detects the end of a request for an upgrade.
     init(replacing replaced: ChannelHandlerContext, requestGuard: RequestGuard) {
         self.replaced = replaced
         self.requestGuard = requestGuard

@@ -58,8 +58,8 @@ package final class UploadConnection: RequestConnection {
     /// How long a stream stays open if its client does not read the refusal of its request.
     private static let patience = TimeAmount.milliseconds(500)
 
-    /// Closes a stream later, if its client opens no window for the refusal of its request. The task is to be cancelled
-    /// once the refusal is in the socket; `nil` for a whole connection.
+    /// Closes a stream later, if its client opens no window for the refusal of its request. Returns the scheduled task,
+    /// to be cancelled once the refusal is in the socket; `nil` for a whole connection.
     func cutLater() -> Scheduled<Void>? {
         guard isStream else { return nil }
         return channel.eventLoop.scheduleTask(in: Self.patience) { [channel] in channel.close(promise: nil) }

@@ -111,8 +111,8 @@ extension Router {
 }
 
 extension Routes {
-    /// The shares limit the resources of each client, and default to limits for these routes only. `stored` is called
-    /// with each stored form.
+    /// `shares` limits the resources of each client. By default, its limits are for these routes only. `limit` is the
+    /// limit of the store's total size. `stored` is called with each stored form.
     package mutating func addUploads(
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
         shares: ShareAccount? = nil, limit: StoreLimit? = nil, stored: StoredFormHandler<Context>? = nil

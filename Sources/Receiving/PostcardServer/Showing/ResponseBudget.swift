@@ -45,7 +45,8 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// Waits for memory and reserves it for a piece. Returns the reservation, and the maximum size of the piece.
+    /// Reserves memory for a piece of a response. Waits for the memory, unless the priority is `immediate`. Returns the
+    /// reservation, and the maximum size of the piece.
     private func take(
         upTo wanted: Int, _ priority: FormResponse.Priority, _ connection: UploadConnection?
     ) async throws -> (hold: ShareAccount.Hold?, count: Int) {
@@ -63,8 +64,8 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// Makes a response body of a stored file. Its memory counts for the client of the connection. The reservation,
-    /// such as an open file, is given back when the body is sent or dropped.
+    /// Makes a response body of a stored file. Its memory counts for the client of the connection. `hold` is a
+    /// reservation, such as that of an open file. It is given back when the body is sent or dropped.
     func body(
         of content: any StoredFile, _ hold: ShareAccount.Hold, priority: FormResponse.Priority = .ordinary,
         on connection: UploadConnection?

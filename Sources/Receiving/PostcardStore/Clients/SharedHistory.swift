@@ -45,7 +45,7 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         shares.values.flatMap(\.entries).sorted { $0.number < $1.number }.map(\.item)
     }
 
-    /// Adds an item. It has no size in a history that only limits the number of items.
+    /// Adds an item. `bytes` is its size; 0 in a history that only limits the number of items.
     package mutating func append(_ item: Item, of peer: PeerAddress?, bytes: Int = 0) {
         lastNumber += 1
         shares[peer, default: Share()].append(Entry(number: lastNumber, item: item, bytes: bytes))
@@ -66,8 +66,8 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         if !left.entries.isEmpty { shares[peer] = left }
     }
 
-    /// Removes and returns items until their number and size are within the limits. The newest item stays if at least
-    /// one may stay.
+    /// Removes items until their number and size are within the limits, and returns the removed items. The newest item
+    /// stays if at least one may stay.
     package mutating func removeExcess(over maximumCount: Int, maximumBytes: Int = .max) -> [Item] {
         let excess = count - max(maximumCount, 0)
         var removed: [Item] = []

@@ -12,7 +12,7 @@ final class RecordIndex: Sendable {
         sorted = Mutex(ids.sorted())
     }
 
-    /// Returns the newest identifiers, or the newest before another one, newest first.
+    /// Returns at most `limit` identifiers, newest first: those before `id`, or the newest of all if `id` is `nil`.
     func newest(_ limit: Int, before id: UploadID?) -> [UploadID] {
         sorted.withLock { sorted in
             let end = id.map { Self.position(of: $0, in: sorted) } ?? sorted.count
@@ -108,7 +108,7 @@ final class KeyIndex: Sendable {
         }
     }
 
-    /// Ends a claim. `record` is the record; `nil` if the upload failed, and the claim passes to the next upload.
+    /// Ends a claim. `record` is the new record; `nil` if the upload failed. The claim then passes to the next upload.
     func settle(_ key: UploadKey, with record: KeyedRecord?) {
         let (resumed, claim): ([CheckedContinuation<Claim, Never>], Claim) = entries.withLock { entries in
             guard case .claimed(var waiting)? = entries[key.digest] else { return ([], .granted) }

@@ -12,7 +12,7 @@ struct StoreDirectory: Sendable {
     var keptFreeBytes: Int64 = 0
 
     /// Checks that the disk has space for some bytes. Throws ``UploadStoreError`` with the code
-    /// ``UploadStoreError/Code/full`` if it has not, and `FileError` if the free space cannot be read.
+    /// ``UploadStoreError/Code/full`` if the space is too small, and `FileError` if the free space cannot be read.
     func checkRoom(for bytes: Int64) throws {
         let free = try DurableFiles.freeRoom(at: path)
         guard bytes <= free.bytes, free.bytes - bytes >= keptFreeBytes else {
@@ -254,7 +254,8 @@ final class DamagedUploads: Sendable {
 
     var count: Int { number.load(ordering: .relaxed) }
 
-    /// Moves an upload's folder to the directory of damaged uploads, and logs the move once, with the name. Blocks.
+    /// Moves an upload's folder to the directory of damaged uploads, and logs the move once. `name` is the name of the
+    /// upload in the log. Blocks.
     func setAside(_ folder: FilePath, _ name: String, _ error: any Error) {
         do throws(FileError) {
             guard try directory.setAside(folder) else { return }

@@ -109,7 +109,7 @@ struct UnfinishedDirectory: Sendable {
         }
     }
 
-    /// Removes the directory, after a move to `doomed`. If its removal fails, the next start removes it.
+    /// Moves the directory to the path `doomed`, and removes it there. If the removal fails, the next start repeats it.
     func remove(by doomed: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.move(path, to: doomed)

@@ -39,8 +39,8 @@ struct UploadDirectory: ~Copyable {
     private var size: Int64 = 0
     private(set) var contents: [Content] = []
 
-    /// `names` syncs the directory of the records. The directory has the name until the commit. An upload that is not
-    /// kept is not written, but its content is hashed.
+    /// `names` syncs the directory of the records. `name` is the directory's name until the commit. If `isKept` is
+    /// `false`, the upload is not written, but its content is hashed.
     init(directory: StoreDirectory, names: SharedDirectorySync, name: String, key: UploadKey?, isKept: Bool) {
         self.directory = directory
         self.names = names
@@ -49,7 +49,8 @@ struct UploadDirectory: ~Copyable {
         path = directory.incoming.appending(name)
     }
 
-    /// Performs steps, in order. All complete files are closed unless the commit follows at once.
+    /// Performs steps, in order. `isLast` says whether the commit follows at once. Otherwise, all complete files are
+    /// closed.
     mutating func perform(_ steps: [Step], isLast: Bool = true) throws {
         if isKept { try directory.checkRoom(for: 0) }
         if isKept, case .nowhere = place { try directory.checkRoomForFiles() }
@@ -113,9 +114,9 @@ struct UploadDirectory: ~Copyable {
         place = .incoming
     }
 
-    /// Turns the directory into a record, which a webhook announces if it is `inOutbox`, and returns the record's
-    /// digest if it has a key. The order of the syncs makes the commit atomic: first the content, then the names in the
-    /// directory, and last the name of the record.
+    /// Turns the directory into a record. `inOutbox` says whether a webhook must announce the record. Returns the
+    /// record's digest if it has a key. The order of the syncs makes the commit atomic: first the content, then the
+    /// names in the directory, and last the name of the record.
     mutating func commit(_ record: UploadRecord, inOutbox: Bool) throws -> String? {
         let recordPath = path.appending(StoreDirectory.recordName)
         guard isKept else { throw UploadStoreError.deletedMeanwhile }

@@ -174,8 +174,8 @@ private struct JSONText<Failure: Error> {
         bytes.removeAll(keepingCapacity: true)
     }
 
-    /// Escapes a piece of a string (RFC 8259 §7), and returns the index of the next. Consecutive characters without
-    /// escapes are copied together.
+    /// Escapes a piece of a string (RFC 8259 §7), and returns the index at which the next piece begins. Consecutive
+    /// characters without escapes are copied together.
     private mutating func escape(_ text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
         let end = min(text.count, start + Self.pieceBytes)
         var run = start

@@ -112,9 +112,9 @@ public struct UnfinishedUploadOptions: Sendable, Hashable {
     /// Further forms are received without resumption, or refused if only their beginning is sent.
     ///
     /// An upload is kept until its ``lifetime`` is over, or until a limit is reached. At a limit, old uploads that no
-    /// request uses may be discarded. An upload is old after the time that its bytes take at 500 bytes per second. If
-    /// there are too many uploads, the address with the most loses one, or the new upload's own address if none has
-    /// more. If there are too many bytes, only the new upload's own address loses uploads.
+    /// request uses may be discarded. An upload is old after the time that its bytes would take to arrive at 500 bytes
+    /// per second. If there are too many uploads, the address with the most loses one, or the new upload's own address
+    /// if none has more. If there are too many bytes, only the new upload's own address loses uploads.
     public var maximumUnfinished = 1000
 
     /// The maximum total size of all unfinished uploads, in bytes. Defaults to 16 GiB, four of the largest forms.

@@ -25,9 +25,9 @@ public final class UploadLock: Sendable {
     /// Whether the lock is free: no request holds it, and the request that creates the upload has released it.
     public var isIdle: Bool { state.withLock { $0.isIdle } }
 
-    /// Runs the body if no request holds the lock.
+    /// Runs the body if the lock is free, as ``isIdle`` reports.
     ///
-    /// - Returns: `nil` if a request holds the lock.
+    /// - Returns: `nil` if the lock is not free.
     public func withLockIfIdle<Value>(_ body: () async throws -> Value) async rethrows -> Value? {
         let holder: Holder? = state.withLock { state in
             guard state.isIdle else { return nil }
@@ -46,7 +46,7 @@ public final class UploadLock: Sendable {
     }
 
     /// Runs the body while holding the lock, as the only request that changes the upload. If another request wants the
-    /// lock, the connection of this one is closed, so that the body stops waiting for bytes.
+    /// lock, the connection of this request is closed, so that the body stops waiting for bytes.
     package func withLock<Value>(
         on connection: (any HoldingConnection)?, _ body: (Holder) async throws -> Value
     ) async rethrows -> Value {
@@ -156,8 +156,8 @@ public final class UploadLock: Sendable {
 
 /// The connection or stream of a request that holds an ``UploadLock``.
 package protocol HoldingConnection: Sendable {
-    /// Closes the connection as soon as no more bytes arrive, or after a short time. It stays open if `isEnded` returns
-    /// `false`, because the request has released the lock.
+    /// Closes the connection as soon as no more bytes arrive, or after a short time. `isEnded` returns `false` once the
+    /// request has released the lock. The connection then stays open.
     func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool)
 
     /// Closes the connection at once.
