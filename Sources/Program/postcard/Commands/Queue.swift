@@ -8,7 +8,8 @@ struct Queue: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Keeps uploads on disk and sends them, even if the program, the network or the power fails.",
         subcommands: [
-            QueueAdd.self, QueueRunCommand.self, QueueList.self, Retry.self, Cancel.self, Pause.self, Resume.self, Clear.self,
+            QueueAdd.self, QueueRunCommand.self, QueueList.self, Retry.self, Cancel.self, Pause.self, Resume.self,
+            Clear.self,
         ])
 }
 
