@@ -85,8 +85,8 @@ extension JSON {
         }
     }
 
-    /// The reason why a text is not safe for Foundation's decoder, in a sentence; `nil` if the text is safe. The
-    /// decoder compares names as strings, and accepts encodings other than UTF-8.
+    /// The reason, in a sentence, why Foundation's decoder must not read a text; `nil` if it may. Many combining marks
+    /// in a row make the decoder slow. They are only found in UTF-8, so other encodings are refused too.
     package static func reasonNotToDecode(_ text: some Collection<UInt8>) -> String? {
         var last: UInt8 = 0
         let isInUTF8WithoutEscapes = text.allSatisfy { byte in

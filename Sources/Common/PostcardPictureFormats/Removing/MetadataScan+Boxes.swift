@@ -115,8 +115,8 @@ extension MetadataScan {
         return boxes
     }
 
-    /// The end offset of the first file in a range. A second file begins with its own type box, and the offsets in it
-    /// count from there. In a film, a type box may also begin a fragment.
+    /// The end offset of the first file in a range. Each file begins with an `ftyp` box, from which its offsets count.
+    /// A movie may have more such boxes, which begin fragments, but not if it follows a picture (`isBehindPicture`).
     mutating func endOfBoxes(in range: Range<Int64>, isBehindPicture: Bool) throws(ScanError) -> Int64 {
         var offset = range.lowerBound
         var isMovie = false

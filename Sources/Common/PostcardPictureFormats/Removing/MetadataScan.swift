@@ -218,7 +218,7 @@ extension MetadataScan {
         return try read(at: offset, upTo: count)
     }
 
-    /// Like ``bytes(at:upTo:)``, for pixels that are read to find their end.
+    /// Like ``bytes(at:upTo:)``, but for pixels and other data outside the structure, which have their own limit.
     mutating func pixelBytes(at offset: Int64, upTo count: Int) throws(ScanError) -> [UInt8] {
         pixelBytesLeft -= Int64(count)
         guard pixelBytesLeft >= 0 else { throw ScanError(at: offset, "the pictures in the file overlap") }

@@ -12,7 +12,7 @@ public struct PresignedFormOptions: Sendable {
     /// PUT is only checked after it is stored. Defaults to a POST form.
     public var method = Method.post
 
-    /// The prefix of keys after the bucket's prefix and `arriving/`: letters, digits and `!-_.*'()/`. Defaults to none.
+    /// A folder for new files: `pets` leads to keys `…arriving/pets/…`. Letters, digits, `!-_.*'()/`. Defaults to none.
     public var keyPrefix = ""
 
     /// The maximum size of a file, in bytes; at most 5 GiB, the maximum of stores for one request. Defaults to 100 MiB.

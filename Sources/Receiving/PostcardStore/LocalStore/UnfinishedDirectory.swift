@@ -2,13 +2,13 @@ import PostcardFiles
 import PostcardFoundation
 import SystemPackage
 
-/// The directory of an unfinished upload: `upload.json` with its facts, `body` with its bytes, and `answer.json` with
-/// the response that replaces them. Every call blocks.
+/// The directory of an unfinished upload: `upload.json` with its ``Facts``, and `body` with the bytes received so far.
+/// When the upload is finished, `answer.json` with the response replaces `body`. Every call blocks.
 ///
 /// A client learns the address of an upload only after `upload.json` is on the disk, so a directory without that file
 /// can be removed. `upload.json` and `answer.json` appear complete, by a rename. Bytes are appended to `body` in order,
-/// so `body` is always the beginning of the form, even if the server was killed. A power cut may replace bytes that
-/// were not synced with zeros. After a power cut, only the bytes that were promised to the client therefore count.
+/// so `body` is always the beginning of the form, even if the server was killed. A power cut may turn unsynced bytes
+/// into zeros. After a power cut, only the bytes that were reported to the client as stored therefore count.
 struct UnfinishedDirectory: Sendable {
     struct Facts: Sendable, Codable {
         /// The Content-Type of the form, with its boundary.

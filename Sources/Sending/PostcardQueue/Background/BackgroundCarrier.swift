@@ -264,10 +264,10 @@ extension Database {
         return true
     }
 
-    /// The identifiers of the sessions that have the given upload. If `id` is `nil`, of all sessions that have uploads.
+    /// The identifiers of the sessions that have the given upload, or any upload if `id` is `nil`.
     ///
-    /// - Parameter holdsBack: Whether to include the sessions that got later uploads of the same group before they were
-    ///   due.
+    /// - Parameter holdsBack: Whether to include the sessions that have later uploads of the upload's group and are not
+    ///   sending them yet.
     func sessions(of id: QueuedUpload.ID? = nil, holdingBack holdsBack: Bool = false) throws -> Set<String> {
         let values = try DatabaseValue.fetchAll(
             self,
