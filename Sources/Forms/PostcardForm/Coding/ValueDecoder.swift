@@ -24,7 +24,7 @@ struct ValueDecoder: Decoder {
 
     /// The decoder of a nested value.
     ///
-    /// The depth is limited even below the last field, because a type may contain itself.
+    /// Limits the depth: a type that contains itself could be decoded endlessly, even where the form has no fields.
     func nested(_ place: FieldTree.Place, at key: any CodingKey) throws -> ValueDecoder {
         guard codingPath.count <= options.maximumDepth else {
             throw failure(.tooDeep(path, maximum: options.maximumDepth, part: nil))

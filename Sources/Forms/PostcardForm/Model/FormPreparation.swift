@@ -21,8 +21,8 @@ public protocol FormPreparation: Sendable, Hashable {
     ///   - parts: The parts, in the order of the form.
     ///   - context: The facts about the rest of the form and about the server.
     /// - Returns: The prepared parts, in the same number and order.
-    /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled. If preparing
-    ///   a refused form again throws, the upload fails with the refusal. The thrown error is its underlying error.
+    /// - Throws: Any error; the upload then fails with it. `CancellationError` if the task is cancelled. If the server
+    ///   has refused the form as too large, the upload fails with that refusal, and your error is the underlying error.
     func prepare(_ parts: [FormPart], in context: FormPreparationContext) async throws -> [FormPart]
 }
 

@@ -187,7 +187,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - Waiting
 
-    /// Returns the next number, for an item that must wait.
+    /// Returns an unused number for an item. A waiting request has the number of the item that it will get.
     mutating func nextNumber() -> Int {
         lastNumber += 1
         return lastNumber

@@ -35,8 +35,8 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     private let logger: Logger
     private let count: NIOLoopBoundBox<Count>
 
-    /// The pause after the system could not accept a connection, because NIO would retry at once. At the same interval,
-    /// old connections are closed for new ones.
+    /// The pause after the system could not accept a connection, because NIO would retry at once. Also the interval at
+    /// which the gate tries to close old connections while it is full.
     private static let pause = TimeAmount.milliseconds(100)
 
     private init(shares: ShareAccount, options: ConnectionOptions, logger: Logger, eventLoop: any EventLoop) {

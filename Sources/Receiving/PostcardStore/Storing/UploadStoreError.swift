@@ -77,7 +77,7 @@ extension UploadStoreError {
         UploadStoreError(.damaged, "\(path.shown) is not as it was written: \(shown(error))", underlyingError: error)
     }
 
-    /// Describes an error, with its paths as messages may show them.
+    /// Describes an error. Paths are shortened as in `FilePath.shown`, because they may give access to an upload.
     private static func shown(_ error: any Error) -> String {
         (error as? FileError).map { UploadStoreError($0).message } ?? "\(error)"
     }

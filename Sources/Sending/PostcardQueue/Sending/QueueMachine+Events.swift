@@ -49,7 +49,7 @@ extension QueueMachine {
         }
     }
 
-    /// An attempt that could not begin.
+    /// An attempt whose start was stopped or has failed, perhaps after the carrier began it.
     struct Refusal: Sendable {
         let outcome: AttemptOutcome
         /// Whether the carrier may have begun the attempt.

@@ -155,7 +155,7 @@ extension QueueMachine.Rules {
     }
 }
 
-/// Reads and records attempts in the database for both senders. Each method is called within one transaction.
+/// Reads and records the attempts of `LocalSender` and `BackgroundSender`. Call each method within one transaction.
 extension Database {
     /// The attempts that a sender should have.
     ///
