@@ -36,7 +36,7 @@ package struct ArrivingPicture: Sendable {
     /// The last bytes before the current piece.
     private var lead: [UInt8] = []
     private var isHeaderInLead = false
-    /// `isBehindMedia` says whether a box with pictures or films was read, `isTrailer` whether the next box is unknown.
+    /// Whether a box with pictures or video was read, and whether a box of unknown type follows it.
     private var isBehindMedia = false, isTrailer = false
     /// The end of a WebP's last chunk, without the byte that pads the chunk to an even size.
     private var unpaddedEnd: Int64?
@@ -88,7 +88,7 @@ package struct ArrivingPicture: Sendable {
         if let end { return size < end && !(size == unpaddedEnd && size + 1 == end) }
         switch (container ?? PictureContainer(signature: collected[...]), state) {
         case (nil, _), (_, .finished): return false
-        // Any box may be the last, and the last may have no length. A few bytes after it are no further box.
+        // The last box may have no length (`.max`), and bytes after it may only resemble a box.
         case (.boxes, .passing(let target, _, _)): return target < .max && !endsInTrailer
         case (.boxes, _): return false
         // Some programs leave out the trailer.
@@ -97,7 +97,7 @@ package struct ArrivingPicture: Sendable {
         }
     }
 
-    /// Whether bytes that only resemble a box follow the boxes of a picture or film.
+    /// Whether the boxes of a picture or video are followed by bytes that only resemble a box.
     package var endsInTrailer: Bool { if case .passing = state { isTrailer } else { false } }
 
     /// The number of bytes that a truncated picture lacks after `size` received bytes, according to the lengths in the
@@ -108,7 +108,7 @@ package struct ArrivingPicture: Sendable {
         return target - size
     }
 
-    /// Whether the next piece begins a few bytes too early, as if earlier bytes had been removed.
+    /// Whether the next piece begins a few bytes before the offset that the lengths give, as if bytes had been lost.
     package var resumesEarlier: Bool {
         guard !isHeaderInLead, let first = otherData.first else { return isHeaderInLead }
         return [wholeLength, Int(first)].contains { length in
@@ -116,7 +116,7 @@ package struct ArrivingPicture: Sendable {
         }
     }
 
-    /// Whether sub-blocks of a GIF begin at an index of ``otherData``.
+    /// Whether the bytes at an index of ``otherData`` are the GIF sub-blocks that should follow.
     private func resumes(at index: Int) -> Bool {
         var index = index, count = 0
         while index < otherData.count, index > 0, otherData[index] == wholeLength {
@@ -186,7 +186,7 @@ package struct ArrivingPicture: Sendable {
             if dataLength == 0 { dataLength = length }
             if let whole = dataLength, firstStray == nil, length != whole, lastDataLength == whole {
                 otherData = collected
-                wholeLength = Int(whole)  // 32 bits: a piece of a GIF has at most 255 bytes.
+                wholeLength = Int(whole)  // A sub-block has at most 255 bytes, so this is safe on 32 bits.
             }
             lastDataLength = length
             pass(to: position + length, then: length == 0 ? .header : .dataLength, count: 1)

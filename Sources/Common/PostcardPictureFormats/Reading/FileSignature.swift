@@ -22,8 +22,8 @@ package enum FileSignature {
     private static func type(of brands: [String]) -> String {
         let major = brands.first.flatMap { typeByBrand[$0] }
         if let major, major != "image/heif" { return major }
-        // Another brand may say how a picture is coded if the major brand does not. Videos may also have brands of
-        // pictures.
+        // If the major brand does not say how a picture is coded, one of these brands may. Videos may also list other
+        // brands of pictures, which are ignored.
         let others = brands.dropFirst().filter { ["heic", "heix", "mif1", "avif"].contains($0) }
             .compactMap { typeByBrand[$0] }
         if let avif = others.first(where: { $0 == "image/avif" }) { return avif }

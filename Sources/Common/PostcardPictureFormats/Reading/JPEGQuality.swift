@@ -56,8 +56,8 @@ package enum JPEGQuality {
 
     /// The quality at which libjpeg's tables are as coarse as the given ones.
     ///
-    /// Compares the sum of all values, and the sum of ImageMagick's four sample values. Both give the same quality for
-    /// libjpeg's own tables. For other tables, the lower quality counts.
+    /// Makes two estimates: one from the sum of all values, and one from the four values that ImageMagick samples. They
+    /// agree for libjpeg's own tables. For other tables, returns the lower estimate.
     static func estimate(_ luminance: [Int], _ chrominance: [Int]?) -> Int {
         let found = measures(luminance, chrominance)
         let index = scale.firstIndex { both in

@@ -218,8 +218,8 @@ extension PictureContainer {
 
 extension PictureContainer {
     /// Finds the next marker in the pixels of a JPEG: an FF and a code. Zero and the codes of restart markers do not
-    /// count. Returns the index of the code; `nil` if there is no marker. `isBehindFF` says whether an FF comes before
-    /// `start`. If there is no marker, it is set to whether the last byte is an FF.
+    /// count. Returns the index of the code; `nil` if there is no marker. `isBehindFF` carries an FF at the end of one
+    /// call's bytes over to the next call: pass `true` if the byte before `start` is an FF.
     static func marker(
         in bytes: UnsafeRawBufferPointer, from start: Int, isBehindFF: inout Bool
     ) -> Int? {

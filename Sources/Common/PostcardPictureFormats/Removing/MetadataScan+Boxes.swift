@@ -9,7 +9,7 @@ extension MetadataScan {
 
     /// The data and metadata found in a file of boxes.
     struct BoxFile {
-        /// The offset of the file. The offsets in its tracks count from here.
+        /// The offset at which the first box begins. Track and item offsets count from here.
         let start: Int64
         /// The ranges of the boxes with pixels, sound, and metadata of pictures.
         var data: [Range<Int64>] = []
@@ -21,7 +21,7 @@ extension MetadataScan {
     }
 
     /// Whether a file begins with a box of HEIC, AVIF, MP4 or QuickTime. Canon's raw pictures and JPEG 2000 are
-    /// excluded, because they need boxes that are metadata in HEIC or MP4.
+    /// excluded, because their pixels need boxes that would be removed from HEIC or MP4.
     static func isMovie(_ start: [UInt8]) -> Bool {
         let others = ["ftypcrx ", "ftypjp2 ", "ftypjpx ", "ftypjpm ", "ftypmjp2", "ftypjxl "]
         if others.contains(where: { start.dropFirst(4).starts(with: $0.utf8) }) { return false }
@@ -81,8 +81,8 @@ extension MetadataScan {
         "ftyp", "styp", "pdin", "mfra", "sidx", "ssix", "prft", "pnot", "emsg", "ctab", "junk", "etyp",
     ]
 
-    /// The boxes that players need in each box of a movie, by its type. Other boxes are not needed for pictures or
-    /// sound, and may reveal a place.
+    /// The child boxes that players need, by the type of the parent box. Other child boxes are not needed for pictures
+    /// or sound, and may reveal a location.
     private static let boxesOfMovie: [String: Set<String>] = [
         "moov": [
             "mvhd", "iods", "mvex", "pssh", "ctab", "clip", "ainf", "rmra", "prfl", "pdin", "trgr", "grpl",
@@ -115,8 +115,9 @@ extension MetadataScan {
         return boxes
     }
 
-    /// The end offset of the first file in a range. Each file begins with an `ftyp` box, from which its offsets count.
-    /// A movie may have more such boxes, which begin fragments, but not if it follows a picture (`isBehindPicture`).
+    /// The end offset of the first file in a range that may contain several files. Each file begins with an `ftyp` box.
+    /// In a movie, a later `ftyp` box begins a fragment. Otherwise, or after a picture (`isBehindPicture`), it begins
+    /// another file.
     mutating func endOfBoxes(in range: Range<Int64>, isBehindPicture: Bool) throws(ScanError) -> Int64 {
         var offset = range.lowerBound
         var isMovie = false
@@ -250,7 +251,7 @@ extension MetadataScan {
         }
     }
 
-    /// Removes an item if its type, or the key with its number, is sensitive.
+    /// Removes a metadata item if its key is sensitive. Items without `sensitiveKeys` are judged by their type.
     private mutating func scanItem(_ item: Box, sensitiveKeys: [Int64: RemovedContent]?) throws(ScanError) {
         guard let sensitiveKeys else {
             if item.type != "free", !Self.harmlessUserData.contains(item.type) {
@@ -262,7 +263,7 @@ extension MetadataScan {
         if let kind = sensitiveKeys[number] { wipe(item, kind) }
     }
 
-    /// The numbers of the keys to remove, with the content that each key reveals.
+    /// The sensitive keys in a list of keys, by number from 1, with the kind of content that each key reveals.
     private mutating func sensitiveKeys(_ box: Box) throws(ScanError) -> [Int64: RemovedContent] {
         guard box.content.upperBound - box.content.lowerBound >= 8 else { return [:] }
         var numbers: [Int64: RemovedContent] = [:]

@@ -14,8 +14,8 @@ extension MetadataScan {
             let header = try bytes(at: offset, count: 8)
             let unit = try unit(of: .png, header, at: offset, end: length)
             if unit.kind == .named("IDAT"), header == last {
-                // A picture may have thousands of equal chunk headers in a row. If one is found further on, the chunks
-                // before it are skipped.
+                // A picture may have thousands of chunks with equal headers in a row. If the header is also found where
+                // the chunk `leap` chunks later would begin, the chunks in between are skipped.
                 let target = offset + leap * (unit.next - offset)
                 let isThere = try target < length - 12 ? bytes(at: target, upTo: 8) == header : false
                 leap = isThere ? leap * 2 : max(leap / 2, 1)
@@ -30,7 +30,7 @@ extension MetadataScan {
             offset = unit.next
             if unit.isLast { break }
         }
-        // Some programs leave the pixels of an uncropped picture after the end.
+        // After cropping, some programs leave pixels of the original picture after the end.
         if offset < length { clear(offset..<length, .trailer) }
     }
 
@@ -115,7 +115,7 @@ extension MetadataScan {
     private mutating func wipePNGChunk(_ content: Range<Int64>, _ kind: RemovedContent) {
         let type = Array("fiLl".utf8)
         write(type, at: content.lowerBound - 4, kind)
-        // Zeros leave a checksum of zero unchanged, so only the first bytes must produce it.
+        // The first four bytes set the checksum register to zero. The zeros after them leave it unchanged.
         var checksum = CRC32()
         checksum.read(type)
         let count = Int(clamping: min(content.upperBound - content.lowerBound, 4))
@@ -202,8 +202,8 @@ extension MetadataScan {
         let end = try end(ofPiecesAt: data)
         func isOne(of names: String...) -> Bool { names.contains { application.elementsEqual($0.utf8) } }
         if isApplication, isOne(of: "XMP DataXMP"), end - data > 258 {
-            // XMP is not divided into pieces. The trailer after it leads any reader to the end, whatever byte it takes
-            // for a length.
+            // XMP is not divided into sub-blocks. A reader that takes any byte of it for a length lands in the trailer
+            // after it, whose bytes all lead to the end.
             let trailer: [UInt8] = [1] + (0...255).map { 255 - $0 } + [0]
             guard try bytes(at: end - 258, count: 258) == trailer else {
                 throw ScanError(at: offset, "the XMP of the GIF does not end as it has to")

@@ -1,8 +1,8 @@
 /// The metadata of HEIC and AVIF pictures, which is in items.
 extension MetadataScan {
-    /// Rewrites the metadata in the items of a picture. `box` is the directory of the items. Their offsets count from
-    /// the start of `file`. The items may be in the ranges of `data`, which exclude the boxes that describe them.
-    /// `depth` is the number of pictures and videos that contain the picture.
+    /// Rewrites the metadata in the items of a picture. `box` is the `meta` box, which lists the items. Item offsets
+    /// count from the start of `file`, and must be inside one of the `data` ranges, so that no item overlaps other
+    /// boxes. `depth` is the number of pictures and videos that contain the picture.
     mutating func scanItems(
         _ box: Box, in file: Range<Int64>, data: [Range<Int64>], depth: Int
     ) throws(ScanError) {
@@ -86,7 +86,7 @@ extension MetadataScan {
         return extents
     }
 
-    /// A section of the bytes in several ranges. A length of 0 stands for all bytes after the offset.
+    /// Cuts `length` bytes at `offset` out of the joined ranges. A length of 0 means all bytes after the offset.
     private static func slice(
         _ extents: [Range<Int64>], _ offset: Int64, _ length: Int64, _ error: ScanError
     ) throws(ScanError) -> [Range<Int64>] {
@@ -149,7 +149,7 @@ extension MetadataScan {
         guard entries.content.upperBound - entries.content.lowerBound > 8 else { return .unknown }
         for entry in try boxes(in: (entries.content.lowerBound + 8)..<entries.content.upperBound) {
             guard entry.type == "mebx" else { return .unknown }
-            // This entry has its keys as texts.
+            // A `mebx` entry contains the names of its keys as plain text.
             if let kind = SensitiveName.kind(of: try block([entry.content])[...]) { return kind }
         }
         return nil
@@ -162,8 +162,8 @@ extension MetadataScan {
     }
 
     /// The ranges of a track's chunks (ISO/IEC 14496-12 §8.7), read from the track's tables. The offsets in the tables
-    /// count from `start`, the offset of the video: not 0 if the video is in a picture. `place` is the offset for
-    /// errors.
+    /// count from `start`, where the video begins; it is not 0 if the video is inside a picture file. Errors report
+    /// the offset `place`.
     private mutating func chunks(
         of tables: [Box], from start: Int64, at place: Int64
     ) throws(ScanError) -> [Range<Int64>] {

@@ -152,7 +152,7 @@ extension MetadataScan {
         case (_, 0xE2) where begins("ICC_PROFILE\0"): true
         // Adobe's segment describes the coding of transparency and colors.
         case (_, 0xEE): begins("Adobe")
-        // These segments describe a brighter version (ISO 21496-1) and the quality, or are comments.
+        // HDR versions (ISO 21496-1 and `HDR_RI`), the quality in Photoshop ("Ducky"), and comments.
         case (.location, 0xE2): begins("urn:iso:std:iso:ts:21496")
         case (.location, 0xEB): begins("HDR_RI")
         case (.location, 0xEC): begins("Ducky")
@@ -300,7 +300,7 @@ enum IPTCRecords {
             var header = 5
             var count = rest.dropFirst(3).prefix(2).bigEndian
             if count & 0x8000 != 0 {
-                // In a longer record, these two bytes give the number of bytes of its length.
+                // In a long record, these two bytes are not the length, but say how many bytes the length has.
                 let size = Int(clamping: count & 0x7FFF)
                 guard size <= 4, rest.count >= 5 + size else {
                     throw BlockError(at: index, "an IPTC record has a length that cannot be read")

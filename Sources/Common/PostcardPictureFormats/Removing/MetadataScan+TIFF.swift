@@ -34,7 +34,7 @@ extension MetadataScan {
         while next != 0 { next = try scanDirectory(at: next, .page, namedAt: 4, &tiff) }
         if use == .picture, tiff.hasSensorPixels, !tiff.isDNG { throw tiff.rawPicture }
         let unnamed = try tiff.unnamedRanges(of: length)
-        // The values of removed entries were recorded together with the entries.
+        // No kind of content, because removing the entries has already reported it.
         for range in unnamed.removed { clear(range, []) }
         for range in unnamed.remains { clear(range, .unused) }
     }
@@ -42,7 +42,7 @@ extension MetadataScan {
     // MARK: - Directories
 
     /// Rewrites a directory and its values. Returns the offset of the next directory; 0 if there is none. `place` is
-    /// the offset of the reference to the directory. `depth` is the number of directories that contain the directory.
+    /// where the file refers to this directory, for errors. `depth` is the number of directories that contain it.
     private mutating func scanDirectory(
         at offset: Int64, _ kind: TIFFDirectory, namedAt place: Int64, depth: Int = 0, _ tiff: inout TIFFScan
     ) throws(ScanError) -> Int64 {
@@ -159,7 +159,7 @@ extension MetadataScan {
         let count = order.number(try bytes(at: offset, upTo: 2))
         let table = try bytes(at: offset + 2, upTo: 12 * Int(clamping: min(count, 64)))
         let tags = stride(from: 0, to: table.count - 1, by: 12).map { order.number(table[$0..<($0 + 2)]) }
-        // These tags are the version, the time, the measurement, speed and direction, the datum and the date.
+        // These GPS tags contain no position: version, time, measurement, speed, direction, datum and date.
         return tags.allSatisfy { $0 == 0 || (7...18).contains($0) || $0 == 29 || $0 == 30 } ? .other : .position
     }
 
@@ -225,7 +225,7 @@ extension MetadataScan {
                 try keep(pieces, &tiff)
                 continue
             }
-            // Pixels that are not kept would count as old content of an editor.
+            // Pixels that are not kept would be cleared as unused bytes.
             let isEmpty = pieces.contains { $0.isEmpty && $0.lowerBound != 0 }
             guard !starts.isEmpty, starts.count == counts.count, !isEmpty,
                 entries.allSatisfy({ !(0x0207...0x0209).contains($0.tag) }),
@@ -253,7 +253,7 @@ extension MetadataScan {
 
     /// Whether the strips of an uncompressed picture are long enough. Some programs write strips that are too short.
     private static func areEnough(_ counts: [Int64], for values: [Int64: [Int64]], _ compression: Int64) -> Bool {
-        // YCbCr may have fewer samples than pixels.
+        // YCbCr (6) may store fewer color samples than pixels, so its size cannot be computed here.
         guard compression == 1, values[0x0106]?.first != 6, let width = values[0x0100]?.first,
             let height = values[0x0101]?.first, width <= 1 << 24, height <= 1 << 24
         else { return true }

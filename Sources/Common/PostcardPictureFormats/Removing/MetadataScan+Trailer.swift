@@ -17,7 +17,7 @@ extension MetadataScan {
         try scanPieces(in: offset..<directory.range.lowerBound, depth: depth)
         clear(directory.listEnd..<(directory.range.upperBound - 8), .unknown)
         let rest = directory.range.upperBound..<range.upperBound
-        // The offset of the sound recorded by "Sound & Shot".
+        // Samsung's "Sound & Shot" ends the file with the offset of its sound, which may stay.
         let end = try bytes(at: rest.lowerBound, upTo: Int(clamping: min(32, rest.upperBound - rest.lowerBound)))
         if end.count == 30, end.starts(with: "QDIO".utf8), end.dropFirst(24).elementsEqual("QDIOBS".utf8) { return }
         try scanPieces(in: rest, depth: depth)
@@ -44,7 +44,7 @@ extension MetadataScan {
             } catch {
                 let isExpected = removal == .location && !found.isSearched
                 guard error.underlyingError == nil, !isExpected else { throw error }
-                // The bytes only begin like a picture or video.
+                // These bytes resemble the beginning of a picture or video, but are neither.
                 forget(since: before)
                 start = found.start + 1
                 continue
@@ -151,8 +151,8 @@ extension MetadataScan {
         let range: Range<Int64>
     }
 
-    /// Finds the directory near the end of a range, in the layout that ExifTool reads: "SEFH", version, number of
-    /// blocks; type, distance before the directory and length of each block; length of the directory, "SEFT".
+    /// Finds the directory near the end of a range. Its layout, as in ExifTool: "SEFH", version, number of blocks; for
+    /// each block its type, its distance before the directory, and its length; then the directory's length and "SEFT".
     private mutating func samsungDirectory(in range: Range<Int64>) throws(ScanError) -> SamsungDirectory? {
         let start = max(range.lowerBound, range.upperBound - (64 << 10))
         let tail = try pixelBytes(at: start, upTo: Int(clamping: range.upperBound - start))
@@ -201,7 +201,7 @@ extension MetadataScan {
         let start = try bytes(at: data.lowerBound, upTo: Int(clamping: min(12, data.upperBound - data.lowerBound)))
         let isShort = data.upperBound - data.lowerBound <= 64
         switch block.type {
-        // The time of the picture, the version of a motion photo, and the position of a HEIC's video.
+        // Harmless: the time of the picture, the version of a motion photo, and the offset of a HEIC's video.
         case 0x0A01 where isShort, 0x0A31 where isShort, 0x0A30 where isShort && start.starts(with: "mpv".utf8):
             break
         case _ where Self.firstPiece(in: start)?.index == 0:

@@ -7,7 +7,7 @@ package struct MetadataScan {
     let removal: Removal
     /// The size of the file, in bytes.
     let length: Int64
-    /// The number of pictures around the scanned one. A thumbnail in EXIF, for example, is inside one picture.
+    /// The number of pictures that contain the scanned one: 1 for a thumbnail in EXIF, for example.
     let depth: Int
 
     private let read: (Int64, UnsafeMutableRawBufferPointer) throws -> Int
@@ -37,12 +37,12 @@ package struct MetadataScan {
         /// The maximum number of directories in a TIFF file, one for each page.
         static let directories = 4096
         static let directoryEntries = 100_000
-        /// A row of at most this many unused bytes in a TIFF is cleared. A longer row may have pixels that a private
-        /// entry refers to.
+        /// The maximum number of adjacent unused bytes to clear in a TIFF. A longer run may be pixels whose offset is
+        /// in a private entry.
         static let remainingBytes: Int64 = 64 << 10
     }
 
-    /// The numbers of segments, chunks or boxes, and of bytes, that may still be read from a file and its metadata.
+    /// How many more bytes, and segments, chunks or boxes, may be read. A file and the metadata in it share one budget.
     final class Budget {
         fileprivate var unitsLeft = Limit.units
         fileprivate var bytesLeft = Limit.structureBytes
@@ -103,7 +103,7 @@ package struct MetadataScan {
     }
 
     /// Finds the bytes of the file to overwrite. With `sparesOthers`, a file that is neither a picture nor a video
-    /// stays unchanged and is not scanned. The declared media type distinguishes sound in WebM from video in WebM.
+    /// stays unchanged and is not scanned. `type` is the declared media type, which tells WebM sound from WebM video.
     /// Throws ``ScanError`` if the structure is not understood or too large, or if the file cannot be read.
     package mutating func editsOfFile(
         sparingOthers sparesOthers: Bool = false, declaredAs type: String? = nil
@@ -125,7 +125,7 @@ package struct MetadataScan {
 
     /// The edits that change at least one byte of the file.
     private mutating func editsThatChange() throws(ScanError) -> PictureEdits {
-        // Even edits that change nothing must not contradict others.
+        // Throws if edits overlap, even those that would change nothing.
         _ = try PictureEdits(edits.map(\.edit))
         var changing: [PictureEdits.Edit] = []
         var removed: RemovedContent = []
@@ -209,7 +209,7 @@ extension MetadataScan {
         return bytes
     }
 
-    /// Reads bytes of the structure: fewer at the end of the file.
+    /// Reads up to `count` bytes of the structure. Returns fewer at the end of the file.
     mutating func bytes(at offset: Int64, upTo count: Int) throws(ScanError) -> [UInt8] {
         budget.bytesLeft -= Int64(count)
         guard budget.bytesLeft >= 0 else {
@@ -218,7 +218,7 @@ extension MetadataScan {
         return try read(at: offset, upTo: count)
     }
 
-    /// Like ``bytes(at:upTo:)``, but for pixels and other data outside the structure, which have their own limit.
+    /// Reads pixels and other data outside the structure. They count toward a limit of their own.
     mutating func pixelBytes(at offset: Int64, upTo count: Int) throws(ScanError) -> [UInt8] {
         pixelBytesLeft -= Int64(count)
         guard pixelBytesLeft >= 0 else { throw ScanError(at: offset, "the pictures in the file overlap") }
@@ -287,8 +287,8 @@ extension MetadataScan {
         hasVideo = findings.hasVideo
     }
 
-    /// Overwrites a range with zeros. `removed` is the kind of its content, and does not count if all its bytes are
-    /// zeros.
+    /// Overwrites a range with zeros. `removed` is the kind of content in the range. It is not reported as removed if
+    /// the range already contains only zeros.
     mutating func clear(_ range: Range<Int64>, _ removed: RemovedContent) {
         let length = range.upperBound - range.lowerBound
         edits.append((PictureEdits.Edit(offset: range.lowerBound, length: length, bytes: []), removed))

@@ -98,7 +98,7 @@ package struct RemovedContent: OptionSet, Sendable, Hashable {
         (.pictures, "further pictures"), (.video, "its video"), (.trailer, "the data after its end"),
     ]
 
-    /// The kinds, each as the end of a sentence that begins with "It is sent without".
+    /// A phrase for each kind, such as "its video", to complete the sentence "It is sent without …".
     package var phrases: [String] { Self.phrases.filter { contains($0.0) }.map(\.1) }
 }
 

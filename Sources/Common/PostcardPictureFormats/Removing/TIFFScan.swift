@@ -80,8 +80,8 @@ struct TIFFScan {
         if entry.tag == 0xC612 { isDNG = true }
     }
 
-    /// Keeps the range of a value or of pixels, up to the file's end. Returns whether the range is a separate piece,
-    /// because it does not follow the last kept range.
+    /// Keeps the range of a value or of pixels, up to `length`, the file's size. Returns `false` if the range is empty
+    /// or was joined to the last kept range, which it directly follows.
     @discardableResult
     mutating func keep(_ range: Range<Int64>, of length: Int64) -> Bool {
         let range = range.lowerBound..<max(min(range.upperBound, length), range.lowerBound)
@@ -95,8 +95,8 @@ struct TIFFScan {
 
     /// The ranges to clear, in ascending order: values of removed entries, and bytes that no entry uses.
     ///
-    /// In a picture, a long row of unused bytes is not an editor's old content. It has pixels whose offset is in a
-    /// private entry, as in the files of microscopes.
+    /// In a picture, a long run of unused bytes is kept. It is not an editor's old content, but pixels whose offset is
+    /// in a private entry, as in the files of microscopes.
     func unnamedRanges(
         of length: Int64
     ) throws(ScanError) -> (removed: [Range<Int64>], remains: [Range<Int64>]) {
@@ -167,7 +167,7 @@ struct TIFFScan {
 
 /// The kinds of content in TIFF entries, by their tags (TIFF 6.0, Exif 3.0, DNG 1.7).
 enum TIFFTags {
-    /// The kind of content in an entry to remove; `nil` if the entry stays.
+    /// The kind of content in an entry with this tag if the entry must be removed; `nil` if it stays.
     static func kind(ofRemoved tag: Int64, _ removal: MetadataScan.Removal) -> RemovedContent? {
         sensitive[tag] ?? (removal == .everything && !isNeeded(tag) ? .other : nil)
     }
@@ -187,7 +187,7 @@ enum TIFFTags {
         0xA420: .other, 0xC68C: .other,
         // Further color profiles of DNG, whose offsets count from their own starts.
         0xC6F5: .other,
-        // JUMBF, the signature of the picture, which changes make invalid.
+        // JUMBF: a signature of the picture, which removing metadata makes invalid.
         0xCD41: .unknown,
         // GDAL's metadata, and the projection of pixels onto the earth.
         0xA480: .unknown, 0xC69C: .unknown,

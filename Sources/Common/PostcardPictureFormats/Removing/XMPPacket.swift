@@ -33,7 +33,7 @@ struct XMPPacket {
     }
 
     private init(_ bytes: [UInt8]) {
-        // XML begins with "<", a blank or a byte order mark, so the positions of zeros show the width of characters.
+        // XML begins with "<", a blank or a byte order mark. Zeros around it show UTF-16 or UTF-32.
         let start = bytes.prefix(4) + [1, 1, 1, 1]
         let isMark = (start[0], start[1]) == (0xFF, 0xFE) || (start[0], start[1]) == (0xFE, 0xFF)
         switch (start[0] == 0, start[1] == 0, start[2] == 0, start[3] == 0) {

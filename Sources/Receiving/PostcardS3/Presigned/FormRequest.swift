@@ -17,7 +17,7 @@ struct FormRequest: Codable, Sendable {
     static let maximumBytes = 16 << 10
 }
 
-/// The facts for the later record of an object, in its metadata field `x-amz-meta-form`. The value is JSON in Base64.
+/// The filename and text fields for a file's later record. The object keeps them in `x-amz-meta-form`: JSON in Base64.
 struct FormFacts: Codable, Sendable {
     var filename: String
     var fields: [FormRequest.Field]
@@ -40,7 +40,7 @@ struct ObjectNotification: Decodable, Sendable {
     }
 
     static let maximumBytes = 1 << 20
-    /// The maximum number of records in an event. Usual events have few, and each causes a few requests to the store.
+    /// The maximum number of records in an event. Most events have few. Each record causes a few requests to the store.
     static let maximumRecords = 100
 
     /// A record of an event, as in "Event message structure" in the reference of Amazon S3. Only members that all

@@ -61,7 +61,7 @@ public struct S3Bucket: Sendable {
 
 /// The network, clock, randomness and threads of a store. The simulator replaces them, and an ``S3Bucket``'s clock.
 package final class Surroundings: Sendable {
-    /// Sends a request with a signature of a given time, within a limit; `nil` if requests are sent over the network.
+    /// Sends a request signed at a given time, and fails after `limit`. `nil` sends requests over the network.
     let exchange: (@Sendable (S3Request, _ signed: Date, _ limit: Duration) async throws -> S3Response)?
     /// Returns the time of a clock that also advances while the process is stopped.
     let now: @Sendable () -> ContinuousClock.Instant

@@ -18,12 +18,12 @@ package struct S3Request: Sendable {
     package var body: ByteBuffer
     /// The SHA-256 of the body; `nil` if it must be computed.
     var payloadHash: String?
-    /// The time of the signature. The store refuses the request 15 minutes after this time, so that it has no late
-    /// effect. Defaults to the time at which the request is sent.
+    /// The time of the signature. The store refuses the request 15 minutes after this time, so a delayed request
+    /// cannot take effect later. Defaults to the time at which the request is sent.
     var signed: Date?
     /// The maximum time for the request and its retries. Defaults to the timeouts of the bucket.
     var limit: Duration?
-    /// Whether a response with the status 200 may be an error.
+    /// Whether the body of a response with the status 200 may be an error. It may always be one for a POST.
     var mayHideError = false
 
     package init(

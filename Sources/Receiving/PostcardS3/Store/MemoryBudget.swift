@@ -50,8 +50,8 @@ final class MemoryBudget: Sendable {
             self.memory = Mutex(memory)
         }
 
-        /// The bytes that were written to the block. Keep the block while you use the bytes. Otherwise, another upload
-        /// gets the block, and its memory is copied because these bytes are still in use.
+        /// The bytes that were written to the block. Keep the block while you use them. Otherwise the block goes to
+        /// another upload, whose first write must copy the memory because your bytes still refer to it.
         var bytes: ByteBuffer { memory.withLock { $0 } }
 
         var count: Int { memory.withLock { $0.readableBytes } }
@@ -63,7 +63,7 @@ final class MemoryBudget: Sendable {
             }
         }
 
-        /// Protects the block from being reclaimed, because sending its bytes does not depend on the client.
+        /// Keeps the block from being reclaimed: its bytes are being sent, and no longer wait for a slow client.
         func isSending() { budget.forget(id) }
 
         deinit {
@@ -80,8 +80,8 @@ final class MemoryBudget: Sendable {
         return try await work()
     }
 
-    /// Waits for a free block. `reclaim` is called if other uploads wait for a block, and the bytes of this block are
-    /// still not being sent after a while. Throws `CancellationError` if the task is cancelled.
+    /// Waits for a free block. If other uploads then wait for a block, and this one is not being sent after
+    /// `patience`, calls `reclaim`, which must free the block. Throws `CancellationError` if the task is cancelled.
     func take(reclaim: @escaping @Sendable () -> Void) async throws -> Block {
         let id = state.withLock { state in
             state.lastID += 1
@@ -185,8 +185,8 @@ struct GatheredBytes: Sendable {
 
     var count: Int { few.readableBytes + (block?.count ?? 0) }
 
-    /// Adds as many of the bytes as fit. `maximum` is the maximum number of gathered bytes. `free` is their maximum
-    /// number without a block.
+    /// Adds as many of the bytes as fit. At most `maximum` bytes are gathered, and more than `free` need a block of
+    /// the budget.
     mutating func add(_ bytes: inout ByteBuffer, upTo maximum: Int, free: Int) -> Addition {
         let count = min(maximum - self.count, bytes.readableBytes)
         guard count > 0 else { return .isFull }

@@ -6,8 +6,8 @@ import Synchronization
 
 /// Several consecutive objects that are read as one file.
 ///
-/// If small pieces are read in order, larger pieces are requested, because each request is slow. Only some files at a
-/// time are read ahead, because their bytes stay in memory while a client reads slowly.
+/// When a file is read in order, each request asks for more bytes than needed, because requests are slow. Only 16 files
+/// at a time are read ahead in this way, because the extra bytes stay in memory while a client reads slowly.
 final class ObjectFile: StoredFile {
     /// An object, and its offset in the file.
     struct Piece: Sendable {
@@ -23,7 +23,7 @@ final class ObjectFile: StoredFile {
     private let ahead = Mutex<(offset: Int64, bytes: ByteBuffer)>((0, ByteBuffer()))
     private let place: ReadingAhead.Place?
 
-    /// The minimum size of a request while pieces are read in order, in bytes.
+    /// The minimum number of bytes to request while the file is read in order.
     private static let blockBytes = 1 << 20
 
     init(_ objects: ObjectStore, _ pieces: [Piece]) {

@@ -65,7 +65,7 @@ enum ObjectName {
     }
     static func offset(ofChunk key: String) -> Int64? { number(in: "chunks", key) }
 
-    /// The folder of an unfinished upload's separate objects. An empty chunk refers to one that has the chunk's bytes.
+    /// The folder of objects with bytes of an unfinished upload. An empty chunk names the object that has its bytes.
     static func heldFolder(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "held/" }
     static func held(_ name: String, ofUnfinished id: String) -> String { heldFolder(ofUnfinished: id) + name }
 

@@ -85,7 +85,7 @@ final class ObjectWriter {
         let partBytes = objects.surroundings.partBytes
         var offset: Int64 = 0
         while offset < file.size {
-            // The block is taken first, so that an upload that waits for a block keeps no read bytes in memory.
+            // The block is taken before bytes are read, so that no read bytes are in memory while waiting for it.
             guard let room = gathering.room(upTo: partBytes) else {
                 try await takeBlock()
                 continue
@@ -192,8 +192,8 @@ extension ObjectWriter {
         /// The number of bytes that were set aside in separate objects.
         var asideBytes: Int { state.withLock { $0.aside.reduce(0) { $0 + $1.size } } }
 
-        /// Adds as many of the bytes as fit. `maximum` is the maximum number of gathered bytes. `free` is their maximum
-        /// number without a block.
+        /// Adds as many of the bytes as fit. At most `maximum` bytes are gathered, and more than `free` need a block of
+        /// the memory budget.
         func add(_ bytes: inout ByteBuffer, upTo maximum: Int, free: Int) -> GatheredBytes.Addition {
             state.withLock { $0.gathered.add(&bytes, upTo: maximum, free: free) }
         }

@@ -72,7 +72,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
             if let length = listing.length {
                 state.withLock { $0.length = min($0.length ?? length, length) }
             }
-            // The client may have discarded bytes that were reported as stored, so they cannot be requested again.
+            // A gap: the client may no longer have the missing bytes, because they were reported as stored.
             guard let offset = try await objects.end(of: listing.chunks) else { return .gone }
             guard offset >= known else {
                 throw UploadStoreError(.unavailable, "The object store does not list what was stored.")
@@ -138,7 +138,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
 }
 
 extension UnfinishedUploadProgress {
-    /// Whether an upload can change from the other state to this one.
+    /// Whether this progress is newer: an upload can change from `other` to it, but not back.
     fileprivate func isLater(than other: UnfinishedUploadProgress) -> Bool {
         switch (self, other) {
         case (.unfinished(let offset), .unfinished(let earlier)): offset > earlier

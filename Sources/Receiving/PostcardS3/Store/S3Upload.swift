@@ -110,7 +110,7 @@ public final class S3Upload: PendingUpload {
         fields: [UploadRecord.Field], parts: [UploadRecord.Part]
     ) async throws -> CommittedUpload {
         self.parts = parts
-        // Later, the sweep may remove the files. The time of the signature keeps a delayed commit from succeeding then.
+        // After this time, the sweep may remove the files. A delayed request fails, because its signature has expired.
         guard begun.duration(to: store.objects.surroundings.now()) < S3UploadStore.maximumUploadTime else {
             throw UploadStoreError(.unavailable, "The upload took too long.", advice: "Send it again.")
         }
@@ -154,8 +154,8 @@ public final class S3Upload: PendingUpload {
                 }
                 known = nil
                 if let made = try await ownRecord(entry, fields, signed) { return CommittedUpload(made) }
-                // Another upload has the name, so this upload cannot make a record under it. The state is set after
-                // the entry is read, because an earlier try of this commit may have made the record.
+                // The object belongs to another upload, so this one made no record, and its files may be removed.
+                // That is only certain now: until `ownRecord` read the object, it could be from an earlier try.
                 commitState = .open
             case .taken(let entry):
                 if entry.id.randomText == draft.randomText { return CommittedUpload(record(entry, fields)) }

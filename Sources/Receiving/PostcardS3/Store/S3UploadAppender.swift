@@ -4,8 +4,8 @@ import Synchronization
 
 /// Appends to an unfinished upload of an ``S3UploadStore``.
 ///
-/// Bytes are gathered up to 8 MiB or for five seconds, and stored while the next bytes are gathered. If the receiver is
-/// killed, bytes that are not stored yet are lost.
+/// Bytes are gathered in memory, up to 8 MiB or for five seconds, and then stored as an object: a chunk. Meanwhile, the
+/// next bytes are gathered. If the receiver is killed, bytes that are not stored yet are lost.
 ///
 /// A chunk is stored after all chunks before it, so that an upload never has gaps.
 public struct S3UploadAppender: UploadAppender {
@@ -83,7 +83,7 @@ public struct S3UploadAppender: UploadAppender {
         }
     }
 
-    /// Adds the bytes in the object of `held` to the upload, as an empty chunk with the object's name.
+    /// Adds the bytes in the object of `held` to the upload: stores an empty chunk whose metadata names that object.
     private mutating func showHeld() async throws {
         guard let writer = held else { return }
         let size = try await writer.finish().size
@@ -137,7 +137,7 @@ private final class ChunkGathering: Sendable {
     private let surroundings: Surroundings
     /// The maximum size of a chunk, in bytes.
     private var chunkBytes: Int { surroundings.partBytes }
-    /// How long bytes are gathered at most while more arrive.
+    /// The maximum time for which bytes are gathered before they are stored.
     private static let maximumDelay = Duration.seconds(5)
 
     init(_ upload: S3UnfinishedUpload, _ name: String, at offset: Int64) {
@@ -153,12 +153,12 @@ private final class ChunkGathering: Sendable {
     /// Whether the bytes have been gathered for longer than the maximum time.
     var isLate: Bool { state.withLock { $0.lastSent.duration(to: surroundings.now()) > Self.maximumDelay } }
 
-    /// Adds as many of the bytes as fit. `free` is the maximum number of gathered bytes without a block.
+    /// Adds as many of the bytes as fit. More than `free` gathered bytes need a block of the memory budget.
     func add(_ bytes: inout ByteBuffer, free: Int) -> GatheredBytes.Addition {
         state.withLock { $0.gathered.add(&bytes, upTo: chunkBytes, free: free) }
     }
 
-    /// Adds all of the bytes if they fit without a block. Returns whether the bytes were added.
+    /// Adds all of the bytes if no more than `free` are then gathered. Returns whether the bytes were added.
     func addSmall(_ bytes: ByteBuffer, free: Int) -> Bool {
         state.withLock { state in
             guard state.gathered.count + bytes.readableBytes <= free else { return false }
@@ -169,7 +169,7 @@ private final class ChunkGathering: Sendable {
     }
 
     func removeGathered() -> ByteBuffer {
-        // Revertible bytes have no block.
+        // The block need not be kept, because revertible bytes never use one.
         state.withLock { $0.gathered.take().bytes }
     }
 

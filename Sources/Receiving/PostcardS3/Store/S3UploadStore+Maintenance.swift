@@ -75,7 +75,7 @@ struct SweepTimes: Sendable {
     var openFiles: TimeInterval = 3600
     /// How long the empty object that marks a deleted record stays: longer than the signature of a request is valid.
     var mark: TimeInterval = 24 * 3600
-    /// How long after a commit the receiver itself may list the record. After this time, another receiver lists it.
+    /// How long a receiver has to list a record after its commit. After this time, the sweep lists the record.
     var listing: TimeInterval = 600
     /// How long a file from a client may wait for its notification: longer than stores deliver events.
     var arriving: TimeInterval = 7 * 24 * 3600
@@ -109,7 +109,7 @@ extension S3UploadStore {
         }
     }
 
-    /// The hashes of all uploads that have records. Hashes save memory. Another upload with such a hash is kept too.
+    /// The uploads that have records, as hashes to save memory. Without harm, an upload with an equal hash is kept too.
     private struct NamedUploads {
         private var hashes: Set<Int> = []
 
@@ -124,8 +124,8 @@ extension S3UploadStore {
         func removeOld() async throws {
             guard let random = files.first.flatMap({ ObjectName.randomText(ofFile: $0.key) }) else { return }
             if named.contains(random) {
-                // The file already contains the bytes of these objects. Their removal may have failed, or a repeated
-                // request may have stored them again.
+                // Bytes that were set aside while the file arrived are in the file now. Removing their objects may have
+                // failed, or a repeated request may have stored them again.
                 for file in files where ObjectName.isAside(file.key) && file.modified < limit {
                     try await objects.delete(file.key)
                 }

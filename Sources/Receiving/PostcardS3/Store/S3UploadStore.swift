@@ -32,8 +32,8 @@ public final class S3UploadStore: ResponseKeepingUploadStore, MaintainedUploadSt
     let readiness = Readiness()
     let logger: Logger
 
-    /// The maximum time between an upload's beginning and its commit. The sweep waits longer before it removes files
-    /// without a record. The extra time exceeds the clock difference up to which the store accepts requests.
+    /// The maximum time between an upload's beginning and its commit: 20 hours. The sweep removes files without a
+    /// record after 24 hours. The four hours between exceed any clock difference at which the store accepts requests.
     static let maximumUploadTime = Duration.seconds(20 * 3600)
 
     /// The maximum number of files in the bucket that become records at once. Each file is read in pieces of 4 MiB.

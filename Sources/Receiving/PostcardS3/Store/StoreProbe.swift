@@ -70,7 +70,7 @@ struct StoreProbe: Sendable {
     }
 
     /// Logs a warning if the store accepts old signatures. A receiver that is stopped for a day during a commit could
-    /// then make a record whose files were already removed. Only the receiver's own clock prevents this.
+    /// then make a record whose files were already removed. Its own clock check cannot see a stop after the check.
     private func checkExpiry() async throws {
         guard try await !objects.isRefusedIfSigned(at: objects.bucket.clock() - 3600) else { return }
         logger.warning(

@@ -103,9 +103,9 @@ struct StoredKeys: Sendable {
         }
     }
 
-    /// Creates the object that lists a committed record and contains its JSON. `seen` is the time to sign the request
-    /// with, from before the key's object was read. If the record is deleted meanwhile, the request cannot create it
-    /// again: the empty object that replaces it outlasts the signature.
+    /// Creates the object that lists a committed record and contains its JSON. `seen` is a time before the key's object
+    /// was read, and becomes the time of the signature. A delayed request cannot bring back a record that was deleted
+    /// meanwhile: an empty object blocks the name until the signature has expired.
     func list(_ entry: KeyEntry, _ json: ByteBuffer, seen: Date) async throws {
         _ = try await objects.create(
             ObjectName.record(entry.id), json,
@@ -126,8 +126,8 @@ struct StoredKeys: Sendable {
         return true
     }
 
-    /// Removes a deleted record from its key's object. The empty object stays, so that its name is never used again: a
-    /// process that was stopped meanwhile must not mistake it for a new key.
+    /// Replaces the object of a deleted record's key with an empty one. It stays, so that its name is never used again:
+    /// a process that resumes after a long stop must not commit under it as if the key were new.
     func freeKey(_ metadata: [String: String]) async throws {
         guard let key = metadata["key"], let generation = metadata["generation"].flatMap({ Int($0) }) else { return }
         let name = ObjectName.key(key, generation: generation)
