@@ -232,10 +232,10 @@ final class PictureTurns: Sendable {
     }
 }
 
-/// A picture within its limit.
+/// A picture within its limit: the unchanged original, or a new JPEG.
 ///
-/// A new file is upright, and has neither EXIF nor XMP, and so no place, time, camera and owner. It keeps the color
-/// profile. An original keeps all its metadata, which `FormPart.metadata` can remove.
+/// A new JPEG is upright and keeps the color profile, but has no EXIF or XMP, and so no location, time, camera or
+/// owner. An original keeps all its metadata, which `FormPart.metadata` can remove.
 public struct FittedPicture: Sendable {
     /// The picture: a file, or bytes if the caller passed bytes. The caller must remove a new file after the upload.
     public let content: FormPart.Content

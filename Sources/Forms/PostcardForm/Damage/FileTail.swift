@@ -48,7 +48,7 @@ struct FileTail: Sendable {
         return .shifted(start + Int64(place) - offset - length, lineFeeds: lineFeeds(from: place))
     }
 
-    /// Whether most checksums in an archive's directory contain a question mark.
+    /// Whether most checksums in a ZIP directory contain a `?`, which a conversion to ASCII puts in place of bytes.
     var archiveHoldsQuestionMarks: Bool {
         var entries = 0, marked = 0
         for index in bytes.indices.dropLast(20)

@@ -130,8 +130,8 @@ private final class FolderLock: Sendable {
         return nil
     }
 
-    /// Releases the lock explicitly. A child process that is just being started has a copy of the descriptor, and would
-    /// keep the lock.
+    /// Releases the lock, even if a child process that is just being started has a copy of the descriptor. Closing the
+    /// descriptor would not release the lock before the child closes its copy.
     func release() {
         _ = flock(descriptor.rawValue, LOCK_UN)
     }

@@ -143,7 +143,7 @@ private struct Found {
     var extended: HeaderParameters.Parameter?
     /// The first parameter that is ignored.
     var unknown: HeaderParameters.Parameter?
-    /// The index of the first piece of a filename that is split as in RFC 2231.
+    /// The index in the header at which the first piece of a filename begins, if it is split as in RFC 2231.
     var piece: Int?
 
     mutating func take(_ parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {

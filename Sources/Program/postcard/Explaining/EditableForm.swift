@@ -117,7 +117,7 @@ struct EditableForm {
         return CurlWord.line("form", name + [mark] + CurlWord.quoted(file).utf8 + attributes)
     }
 
-    /// Whether a type would be misread without quotes, which curl does not support around a type.
+    /// Whether a type would be misread without quotes. curl supports no quotes around a type, so other types get none.
     private static func needsQuotes(_ type: String) -> Bool {
         let words = type.utf8.filter { !$0.isBlank }.map(\.asciiLowercased)
         return words.contains { ",\"".utf8.contains($0) }

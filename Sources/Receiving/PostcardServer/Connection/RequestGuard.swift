@@ -138,11 +138,11 @@ private enum Upgrade {
 @available(*, unavailable)
 extension RequestGuard: Sendable {}
 
-/// NIO's request decoder, without upgrades to another protocol.
+/// Decodes requests with NIO's decoder, and continues to read after a request with an `Upgrade` field.
 ///
-/// After a request for an upgrade, NIO's decoder reads nothing more, even if the server refuses the upgrade. This
-/// server never upgrades, so it must ignore the field (RFC 9110 §7.8), and a new decoder reads the next request. This
-/// decoder precedes the decoder in Hummingbird's pipeline, which cannot be replaced.
+/// NIO's decoder reads nothing after such a request. This server never upgrades to another protocol, so it must ignore
+/// the field (RFC 9110 §7.8): a new NIO decoder reads the next request. Hummingbird's pipeline has its own NIO decoder,
+/// which cannot be removed, so a `RequestDecoder` is placed before it and receives the bytes instead.
 final class RequestDecoder: ByteToMessageDecoder {
     typealias InboundOut = HTTPServerRequestPart
 

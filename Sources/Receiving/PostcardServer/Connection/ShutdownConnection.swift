@@ -73,7 +73,7 @@ struct SharedReceiveBuffers: RecvByteBufferAllocator {
     private static let connections = Atomic<Int>(0)
     private static let maximumBytes = 64 << 10
     private static let minimumBytes = 4 << 10
-    /// The maximum total size of all buffers, in bytes, if each connection had one buffer.
+    /// Buffers shrink, down to `minimumBytes`, while their size times the number of connections exceeds this number.
     private static let sharedBytes = 2 << 20
 
     private var adaptive = AdaptiveRecvByteBufferAllocator(

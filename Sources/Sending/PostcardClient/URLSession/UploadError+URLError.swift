@@ -62,7 +62,7 @@ extension UploadError {
         return certificateWords.contains { text.contains($0) }
     }
 
-    /// Texts in libcurl's descriptions of lost connections, which may be part of a sentence about encryption.
+    /// Texts in libcurl's descriptions that mean a lost connection, even if the description also mentions encryption.
     private static let lossWords = [
         "ssl_error_syscall", "unexpected eof", "connection reset", "broken pipe", "not properly terminated",
         "non-properly terminated", "timed out", "not connected", "empty reply",
