@@ -84,7 +84,7 @@ extension MultipartForm {
     private func context(
         for indices: [Int], within limits: FormSizeLimits, in folder: URL
     ) throws(FormError) -> FormPreparationContext {
-        // A copy with empty parts in place of the prepared ones gives the size of everything else.
+        // A copy of the form in which the parts to prepare are empty gives the size of everything else.
         var rest = self
         let own = Set(indices)
         var (ownBytes, laterBytes): (Int64, Int64) = (0, 0)
@@ -110,7 +110,7 @@ extension MultipartForm {
             let room = max(max(limit, 0) - used, 0)
             let all = ownBytes.addingUpTo(laterBytes)
             if all <= room { return room - laterBytes }
-            // Parts that are prepared later need bytes in proportion to their size.
+            // The room is too small for all parts, so it is divided in proportion to their present sizes.
             guard laterBytes > 0 else { return room }
             let share = (Double(room) * (Double(ownBytes) / Double(all))).rounded(.down)
             return min(Int64(exactly: share) ?? room, room)
@@ -141,7 +141,7 @@ extension FormSizeLimits {
             maximumBytesByName: rules?.files.compactMapValues(\.maximumBytes) ?? [:])
     }
 
-    /// The limits that a form exceeds, without the other limits; `nil` if the form exceeds none.
+    /// A copy with only the limits that the form exceeds; `nil` if the form exceeds none.
     package func exceeded(by layout: FormLayout) -> FormSizeLimits? {
         let files = layout.parts.filter { $0.filename != nil }
         func isExceeded(_ limit: Int64?, by bytes: Int64?) -> Bool { limit.map { $0 >= 0 && $0 < bytes ?? 0 } ?? false }

@@ -8,8 +8,8 @@ public import PostcardFoundation
 /// for picture in form.all(named: "petImage") { print(picture.header.filename ?? "") }
 /// ```
 ///
-/// Use it for small forms, and ``FormParts`` for forms that are too large for memory. A ``FormDecoder`` decodes a value
-/// from a received form.
+/// A received form is for small bodies. Use ``FormParts`` for forms that are too large for memory. A ``FormDecoder``
+/// decodes a value from a received form.
 public struct ReceivedForm: Sendable {
     /// The parts, in the order of the body.
     public private(set) var parts: [Part] = []
@@ -31,7 +31,7 @@ public struct ReceivedForm: Sendable {
             self.content = content
         }
 
-        /// The charset of the text if the part's Content-Type has none (RFC 7578 §4.6).
+        /// The charset of the text if the part's Content-Type does not name a charset (RFC 7578 §4.6).
         fileprivate var defaultCharset: Charset? = .utf8
 
         /// The content as text. Bytes that are UTF-8 are read as UTF-8. Other bytes are read in the named charset: that
@@ -134,7 +134,7 @@ public struct ReceivedForm: Sendable {
         indices[part.header.name, default: []].append(parts.count)
         parts.append(part)
         parts[parts.count - 1].defaultCharset = defaultCharset
-        // Only the first field `_charset_` counts, so earlier parts are updated once.
+        // Only the first non-empty field `_charset_` counts, so the earlier parts are updated only once.
         if !hasCharset, part.header.name == "_charset_", !part.header.isFile, let name = part.text, !name.isEmpty {
             hasCharset = true
             defaultCharset = Charset(ofForm: name.utf8)

@@ -11,9 +11,9 @@ struct FieldTree {
         var children: [String: Int] = [:]
     }
 
-    /// A place in the tree, which may be empty.
+    /// A position in the tree: a node, a single part, or none.
     enum Place: Hashable {
-        /// A place in the tree without a field.
+        /// No field of the form has this name.
         case absent
         case node(Int)
         /// The part with this index, as an element of a list.
@@ -141,7 +141,7 @@ struct FieldTree {
             guard let index = FieldName.index(key) else { return .key(key) }
             elements.append((index, key))
         }
-        // Most senders write the indices in ascending order.
+        // Most senders write the indices in ascending order, so sorting is rarely needed.
         if zip(elements, elements.dropFirst()).contains(where: { $0.index > $1.index }) {
             elements.sort { $0.index < $1.index }
         }

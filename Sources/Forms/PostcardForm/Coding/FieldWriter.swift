@@ -64,7 +64,7 @@ extension EncodedValue {
         }
     }
 
-    /// Whether the value results in no fields. In a list, the next element would then get its index.
+    /// Whether the value results in no fields. A list must not contain such a value, because later indices would shift.
     fileprivate var isMissing: Bool {
         switch content {
         case .nothing: true

@@ -17,8 +17,8 @@ public struct FormFile: Sendable, Hashable {
     /// The filename to send, or the received filename. A received filename is untrusted: never use it as a path.
     public var filename: String
 
-    /// The media type. `nil` for a file to send: its type is detected from the filename extension or the first bytes.
-    /// `nil` for a received file: its type is not valid. A sender may claim any type.
+    /// The media type. In a file to send, `nil` means that the type is detected from the filename extension or the
+    /// first bytes. In a received file, `nil` means that the part has no valid type. A sender may claim any type.
     public var contentType: MediaType?
 
     /// The file's bytes, in memory or on disk.
@@ -53,7 +53,7 @@ public struct FormFile: Sendable, Hashable {
         content = .bytes(bytes)
     }
 
-    /// Makes a file from a file on disk, which is read while it is sent and never held whole.
+    /// Makes a file from a file on disk, which is read while it is sent and never held in memory as a whole.
     ///
     /// - Parameters:
     ///   - url: The URL of the file. It is first accessed when the form is laid out.

@@ -24,7 +24,8 @@ struct ValueDecoder: Decoder {
 
     /// The decoder of a nested value.
     ///
-    /// Limits the depth: a type that contains itself could be decoded endlessly, even where the form has no fields.
+    /// Throws if the value is nested too deeply. A type that contains itself may be decoded at every depth, even if the
+    /// form has no fields there, so only this limit ends the decoding.
     func nested(_ place: FieldTree.Place, at key: any CodingKey) throws -> ValueDecoder {
         guard codingPath.count <= options.maximumDepth else {
             throw failure(.tooDeep(path, maximum: options.maximumDepth, part: nil))

@@ -59,7 +59,7 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
     func encode(_ value: UInt128) { set(String(value)) }
 
     func encode<Value: Encodable>(_ value: Value) throws {
-        // A nested list adds an element to the path, but no key to its name.
+        // A nested list adds an element to the path, but no key to the field's name.
         guard codingPath.count - 1 <= options.maximumDepth else {
             throw FormEncodingError.tooDeep(at: path, maximum: options.maximumDepth)
         }
@@ -242,7 +242,7 @@ final class EncodedValue {
         case contradiction
     }
 
-    /// Sets the value to a text or file. A second content makes it a contradiction.
+    /// Sets the value to a text or file. If the value already has content, it becomes a contradiction.
     func set(_ content: Content) {
         self.content = if case .nothing = self.content { content } else { .contradiction }
     }

@@ -27,7 +27,7 @@ package struct DamagedStart: Sendable {
     private var promised: FileFormat? { promise.format }
 
     package var damage: FileDamage? {
-        // So few bytes are a damaged file only if the type or filename promises a format.
+        // Fewer than 16 bytes are a damaged file only if the type or filename promises a format.
         if promise == .text || bytes.count < 16 && promised == nil { return nil }
         var found: FileDamage?
         if FileFormat(firstBytes: bytes) != nil {
@@ -35,7 +35,7 @@ package struct DamagedStart: Sendable {
         } else {
             found = dataURL ?? hexadecimal ?? base64 ?? escaped ?? lineBreak ?? png ?? jpeg ?? webP ?? text
         }
-        // Readers of PDF accept bytes before the header.
+        // Readers of PDF accept a line break before the header, so it does not prove damage.
         let isProven = found?.cause != .lineBreakBefore || !holdsDocument
         found?.isProven = isProven
         return found
@@ -74,7 +74,7 @@ extension DamagedStart {
         let decoded = stride(from: 0, to: values.count - 1, by: 2).map {
             (values[$0] ?? 0) << 4 | (values[$0 + 1] ?? 0)
         }
-        // A digest in hexadecimal digits may look like a picture, but it has no line breaks.
+        // A digest has at most 128 digits, and a dump has lines. Without a promised format, neither is damage.
         guard
             promised == nil
                 ? values.count > 128 && !bytes.contains(where: { $0.isLineBreak }) && shows(decoded)
@@ -157,7 +157,7 @@ extension DamagedStart {
         }
     }
 
-    /// The damage to the header of a WebP. The size in it may contain an LF.
+    /// The damage to the header of a WebP. The size in the header may contain an LF, which became CRLF.
     private var webP: FileDamage? {
         guard begins("RIFF"), begins("WEBP", at: 9),
             let place = bytes[4..<9].firstRange(of: [.carriageReturn, .lineFeed])?.lowerBound
@@ -165,7 +165,7 @@ extension DamagedStart {
         return FileDamage(.addedCarriageReturns, at: Int64(place), length: 2)
     }
 
-    /// The damage to the start of a JPEG. An intact start has at least three high bytes.
+    /// The damage to the start of a JPEG. An intact start has at least three bytes above 7F.
     private var jpeg: FileDamage? {
         let names = ["JFIF\0", "Exif\0"].map { Array($0.utf8) }
         let isNamed = names.contains { bytes.prefix(32).firstRange(of: $0) != nil }

@@ -1,4 +1,4 @@
-/// The damage that programs did to a file's bytes before it arrived, and the first damaged place.
+/// The damage that programs did to a file's bytes before it arrived, and where the damage begins.
 package struct FileDamage: Sendable, Equatable {
     package enum Cause: Sendable, Equatable {
         /// The file was decoded as UTF-8, and other bytes became U+FFFD.

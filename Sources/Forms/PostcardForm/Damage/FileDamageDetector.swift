@@ -21,7 +21,7 @@ package struct FileDamageDetector: Sendable {
         case passing
     }
 
-    /// The number of first bytes that show the format.
+    /// The number of bytes to read before the format is determined.
     private static let beginningBytes = 48
 
     /// Begins to read a file with this declared media type and filename, if the part has them.
@@ -48,8 +48,8 @@ package struct FileDamageDetector: Sendable {
         tail.read(bytes, isKept: isKept)
     }
 
-    /// Counts the line breaks in the next bytes. All of these are compressed data, except in a JPEG, where only the
-    /// pixels are.
+    /// Counts the line breaks in the next bytes. In a JPEG, only the pixels count as compressed data. In any other
+    /// file, all bytes do.
     private mutating func readLineBreaks(_ bytes: UnsafeRawBufferPointer, from offset: Int64) {
         guard picture.isJPEG else { return breaks.read(bytes, isData: true) }
         func index(of place: Int64?) -> Int { Int(min(max((place ?? .max) - offset, 0), Int64(bytes.count))) }
@@ -110,7 +110,7 @@ extension FileDamageDetector {
         }
         if picture.firstStray != nil || picture.endsInTrailer { return .broken }
         let isExact = format == .webP || format == .gif || format == .boxes
-        // Other data often follows a JPEG or PNG.
+        // Other data often follows a JPEG or PNG, so additional bytes are no sign of damage.
         return isExact ? .shifted(max(size - (picture.lastEnd ?? size), 0)) : .intact
     }
 
@@ -186,7 +186,7 @@ extension FileDamageDetector {
     private func lineBreaks(_ format: FileFormat, _ container: Container) -> FileDamage? {
         // The signature of a PNG already shows converted line breaks.
         guard format != .png, format != .other, begins(as: format) else { return nil }
-        // The lengths in a JPEG do not include its pixels.
+        // The lengths in a JPEG do not include its pixels, so the pixels may be damaged although the lengths fit.
         if container == .intact, format != .jpeg { return nil }
         let isAtEnd = breaks.pairs == 1 && breaks.firstPair == size - 2
         if breaks.loneLineFeeds == 0, breaks.pairs > 0, !isAtEnd, isLengthened(container) {
@@ -203,7 +203,7 @@ extension FileDamageDetector {
         case .shifted(let count) where count != 0: return true
         case .cut where breaks.pairs >= 2: return true
         default:
-            // A JPEG may contain text before its pixels.
+            // A JPEG may contain text before its pixels. If the first CRLF is in the pixels, two of them show damage.
             if let start = picture.pixelsStart, let pair = breaks.firstPair, pair >= start { return breaks.pairs >= 2 }
             return breaks.isVaried && breaks.expected >= 8 && Double(breaks.pairs) >= max(6, breaks.expected / 4)
         }

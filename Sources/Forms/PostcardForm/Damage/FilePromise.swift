@@ -18,7 +18,7 @@ enum FilePromise: Sendable, Equatable {
             self = .unknown
             return
         }
-        // Longer texts are no known type, and would take long to look up.
+        // No known type is longer than 128 bytes, and longer texts would take long to look up.
         let essence = Self.lowercased((contentType ?? "").utf8.prefix { $0 != .semicolon && !$0.isBlank }.prefix(128))
         let name = (filename ?? "").utf8.suffix(24)
         let dot = name.lastIndex(of: UInt8(ascii: "."))

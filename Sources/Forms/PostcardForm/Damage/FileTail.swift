@@ -95,7 +95,7 @@ struct FileTail: Sendable {
         return line.map { $0 + 1 }
     }
 
-    /// Whether the sequence begins before an index.
+    /// Whether the bytes of `needle` occur and begin before the index `end`.
     private func holds(_ needle: [UInt8], before end: Int) -> Bool {
         bytes.withUnsafeBytes { buffer in
             var index = buffer.firstIndex(of: needle[0], from: 0)

@@ -9,7 +9,7 @@ struct TextTally: Sendable {
     private(set) var firstCharacter: Int64?
     /// The number of control characters that do not occur in texts.
     private(set) var controls = 0
-    /// The number of `?`. For comparison, `neighbors` counts `>` and `@`, the characters next to it in ASCII.
+    /// The number of `?`. For comparison, `neighbors` counts `>` and `@`, the characters next to `?` in ASCII.
     private(set) var questionMarks = 0, neighbors = 0
     private(set) var firstQuestionMark: Int64?
 
@@ -51,8 +51,8 @@ struct TextTally: Sendable {
 
 /// Counts the line breaks of a file. The bytes arrive in chunks of any size.
 ///
-/// In compressed data, all bytes and all pairs of bytes are equally frequent. CR and LF therefore soon occur together,
-/// and the rest of the file is not counted.
+/// Counting stops once a CR, an LF without CR and a pair of CR and LF have occurred. In compressed data, that is soon,
+/// because all bytes and all pairs of bytes are equally frequent.
 struct LineBreakTally: Sendable {
     /// The number of LFs without CR. It is exact until the first pair of CR and LF.
     private(set) var loneLineFeeds = 0
@@ -97,7 +97,7 @@ struct LineBreakTally: Sendable {
         if let last = bytes.last { previous = last }
     }
 
-    /// Counts LFs and controls in a piece that contains no CR.
+    /// Counts LFs and controls in bytes that contain no CR.
     private mutating func pass(_ bytes: UnsafeRawBufferPointer, isData: Bool) {
         var lineFeeds = 0, found = 0
         for byte in bytes {

@@ -77,7 +77,7 @@ package struct EncodedPartHeader {
 
     /// Appends a name with escapes: quotes and line breaks as in WHATWG's algorithm, backslashes as in a quoted string
     /// (RFC 9110 §5.6.4). WHATWG leaves backslashes unescaped, so a final backslash escapes the closing quote, and Go,
-    /// Werkzeug, busboy and PHP lose the part or misread its name. They decode `\\` correctly.
+    /// Werkzeug, busboy and PHP lose the part or misread its name. All four decode `\\` correctly.
     private mutating func appendEscaped(_ text: some Sequence<UInt8>) {
         for byte in text {
             switch byte {

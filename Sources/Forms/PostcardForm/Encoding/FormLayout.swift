@@ -2,7 +2,7 @@ import HTTPTypes
 import PostcardFoundation
 package import SystemPackage
 
-/// The exact bytes of a form's body, with the source and offset of each.
+/// The exact bytes of a form's body, as segments with a source and an offset.
 ///
 /// ```swift
 /// let layout = try form.layout()
@@ -133,8 +133,8 @@ extension FormLayout {
         return slice
     }
 
-    /// A copy of the body whose last part has the content of a part of another body. `index` is the index of that part.
-    /// `nil` if one of the two parts does not exist.
+    /// A copy of the body in which the last part has the content of the part at `index` in another body. `nil` if one
+    /// of the two parts does not exist.
     package func withLastContent(from other: FormLayout, part index: Int) -> FormLayout? {
         let last = parts.count - 1
         guard let place = segments.lastIndex(where: { $0.partIndex == last }),

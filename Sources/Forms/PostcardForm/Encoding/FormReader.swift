@@ -164,7 +164,7 @@ public final class FormReader {
             let count = try readCurrent(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
             filled += count
             advancePosition(by: count)
-            // Filling the rest of the buffer would misalign every later read with the pages of the file.
+            // Less than a page of the buffer is left. Stopping here keeps later reads aligned with the file's pages.
             if case .file = current, buffer.count - filled < Self.pageLength { break }
         }
         return filled
@@ -176,7 +176,7 @@ public final class FormReader {
         case .none:
             return 0
         case .failed(let error):
-            // The caller must call prepare() next, which throws an error of a stream.
+            // Errors of a stream are thrown by prepare(), which the caller must call next.
             if let error = error as? FormError { throw error }
             return 0
         case .memory(let bytes):

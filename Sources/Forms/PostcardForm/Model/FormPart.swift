@@ -15,8 +15,8 @@ public struct FormPart: Sendable {
     /// the last slash (RFC 7578 §4.2).
     public var filename: String?
 
-    /// The media type of the content. `nil` leaves it out for a text. For other content, `nil` means the type that the
-    /// filename extension and the first bytes show (``MediaType/forFile(named:firstBytes:)``), or else
+    /// The media type of the content. For a text, `nil` means no Content-Type. For other content, `nil` means the type
+    /// that the filename extension and the first bytes show (``MediaType/forFile(named:firstBytes:)``), or else
     /// `application/octet-stream`.
     public var contentType: MediaType?
 
@@ -119,7 +119,7 @@ extension FormPart {
 /// ```
 ///
 /// A known length gives the request a Content-Length. If the stream then has more or fewer bytes, the upload fails with
-/// ``FormError/Code/streamLength``, and its body never looks complete.
+/// ``FormError/Code/streamLength``, and the receiver never sees a complete body.
 public struct FormStream: Sendable {
     /// The number of bytes; `nil` if unknown. A negative length, such as an unknown
     /// `URLResponse.expectedContentLength`, becomes `nil`.
@@ -179,7 +179,7 @@ public struct FormStream: Sendable {
     }
 }
 
-/// An iterator over the chunks of a stream of any type.
+/// An iterator over the chunks of an asynchronous sequence of any type.
 final class StreamChunks {
     private let advance: () async throws -> Data?
 

@@ -74,7 +74,7 @@ public struct FormSizeLimits: Sendable, Hashable {
     /// The maximum size of all files together, in bytes; `nil` if unknown.
     public var maximumBytesOfAllFiles: Int64?
 
-    /// The maximum size of each file with a field name, in bytes.
+    /// The maximum size of a file, in bytes, by its field name.
     public var maximumBytesByName: [String: Int64]
 
     /// Makes limits. By default no limit is known.

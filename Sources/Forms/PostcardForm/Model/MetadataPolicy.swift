@@ -17,8 +17,8 @@ import PostcardPictureFormats
 /// recognized by their bytes. Any other or damaged file, such as a PDF, a BigTIFF or a raw picture in a camera maker's
 /// own format, is an error unless ``ifUnreadable(_:)`` allows it.
 ///
-/// In a TIFF or DNG, the values of removed entries are overwritten, and so are unused bytes, at most 64 KiB in a row. A
-/// longer row of unused bytes is sent, because it has pixels in a private format.
+/// In a TIFF or DNG, the values of removed entries are overwritten. Unused bytes are overwritten too, unless there are
+/// more than 64 KiB in a row. Such a row is sent, because it has pixels in a private format.
 ///
 /// A JPEG is read completely, because only its pixels show where it ends and whether other bytes follow. The pixels of
 /// other files are not read.
@@ -49,7 +49,7 @@ public struct MetadataPolicy: Sendable, Hashable, Codable {
     /// persons, serial numbers, and camera makers' own data, which may contain any of these. The camera's model and
     /// settings, the time, titles, descriptions and copyright notices stay.
     ///
-    /// The videos of motion photos stay, but without their positions: JPEGs and videos after the end of a JPEG or HEIC
+    /// JPEGs and videos after the end of a JPEG or HEIC stay, because motion photos need them, but without positions
     /// (Google's MicroVideo and MotionPhoto, Samsung's trailer, the `mpvd` box). Apple's data keeps the name of a Live
     /// Photo's video and the brightness of the picture. All other data after a picture's end is overwritten.
     public static let withoutLocation = MetadataPolicy(.location)
@@ -68,7 +68,7 @@ public struct MetadataPolicy: Sendable, Hashable, Codable {
     /// need both to open it.
     public static let none = MetadataPolicy(.everything)
 
-    /// A copy of the policy with another choice for files with unreadable metadata. Defaults to an error.
+    /// A copy of the policy with another way to treat a file with unreadable metadata. The default is an error.
     public func ifUnreadable(_ choice: Unreadable) -> MetadataPolicy {
         var policy = self
         policy.unreadable = choice

@@ -75,7 +75,7 @@ public struct MultipartForm: Sendable {
         append(.bytes(bytes, named: name, filename: filename, contentType: contentType, metadata: metadata))
     }
 
-    /// Appends a file on disk, which is read while it is sent and never held whole.
+    /// Appends a file on disk, which is read while it is sent and never held in memory as a whole.
     ///
     /// - Parameters:
     ///   - url: The URL of the file. It is first accessed by ``layout()``.

@@ -10,7 +10,8 @@ public import PostcardFoundation
 /// try await queue.enqueue(form, to: url)
 /// ```
 ///
-/// A queue records the picked items before it copies them. If the app ends too early, its next run copies the rest.
+/// A queue records the picked items before it copies them. If the app ends before all items are copied, the next
+/// run copies the rest.
 public protocol PickedItem: Sendable {
     /// Data that lets a ``PickedItemFinder`` find the item in a later run of the app; `nil` if the item cannot be found
     /// again.
@@ -26,7 +27,7 @@ public protocol PickedItem: Sendable {
 
 /// The copy of a picked item.
 public struct PickedCopy: Sendable {
-    /// The file of the copy, directly in the given folder.
+    /// The file of the copy, directly in the folder that was passed to ``PickedItem/copy(to:)``.
     public let file: URL
 
     /// The filename to send if the form sets none.
@@ -96,7 +97,7 @@ package final class OwnedFile: Sendable {
     }
 
     deinit {
-        // The actor that releases the file last should not have to wait.
+        // The file is removed in a task, so that the actor that releases this object does not wait.
         Task.detached(priority: .utility) { [url] in try? FileManager.default.removeItem(at: url) }
     }
 }

@@ -46,8 +46,8 @@ package struct PreparationFolder: Sendable {
     #if os(iOS) && !targetEnvironment(macCatalyst) || os(tvOS) || os(watchOS) || os(visionOS)
     private static let ownedPrefix = "owned-"
 
-    /// Removes the folders for files that parts of earlier processes owned. Only this app uses the temporary folder, so
-    /// these folders are abandoned.
+    /// Removes all folders for files that parts own, except `own`. Only this app uses the temporary folder, so the
+    /// removed folders belong to processes that have ended.
     private static func removeOwnedFolders(but own: PreparationFolder?) {
         for url in folders(named: ownedPrefix) where url.lastPathComponent != own?.url.lastPathComponent {
             try? FileManager.default.removeItem(at: url)
@@ -74,7 +74,7 @@ package struct PreparationFolder: Sendable {
             // The system may have emptied the temporary folder.
             if let folder, FileManager.default.fileExists(atPath: folder.url.path) { return folder.url }
             #if os(iOS) && !targetEnvironment(macCatalyst) || os(tvOS) || os(watchOS) || os(visionOS)
-            // iOS may end an app that is suspended while it holds a lock (0xdead10cc).
+            // iOS may end an app that is suspended while it holds a lock (0xdead10cc), so the folder is not locked.
             if folder == nil { removeOwnedFolders(but: nil) }
             let made = try PreparationFolder(
                 unlocked: FormPart.temporaryFolder.appending(

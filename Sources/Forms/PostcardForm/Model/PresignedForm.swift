@@ -12,7 +12,7 @@ public import PostcardFoundation
 ///
 /// The form is decoded from the JSON that boto3's `generate_presigned_post`, the JavaScript SDK's `createPresignedPost`
 /// and Postcard's own server return: `{"url": …, "fields": {…}}`. Stores without POST forms, such as R2 and B2, use a
-/// presigned PUT instead, with the JSON `{"method": "PUT", "url": …, "headers": {…}}`. It is decoded to a
+/// presigned PUT instead, with the JSON `{"method": "PUT", "url": …, "headers": {…}}`. This JSON is decoded to a
 /// `PresignedForm` too, so an app need not know which kind its server returns.
 ///
 /// Treat a presigned form as a password: anyone who has it can use it until it expires.

@@ -43,8 +43,8 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
         reasonToReject(characters, where: { $0.isBoundaryCharacter })
     }
 
-    /// The reason why a receiver cannot use a boundary; `nil` if it can. Like other receivers, ours accepts any visible
-    /// ASCII, which is more than the RFC allows.
+    /// The reason why a receiver cannot use a boundary; `nil` if it can. Like other receivers, the parser accepts
+    /// spaces and any visible ASCII, which is more than the RFC allows.
     static func reasonToRejectReceived(_ characters: some BidirectionalCollection<UInt8>) -> String? {
         reasonToReject(characters) { (0x20..<0x7F).contains($0) }
     }

@@ -34,7 +34,7 @@ package struct Charset: Sendable, Hashable {
 
     fileprivate var isUTF16: Bool { converter.hasPrefix("UTF-16") }
 
-    /// Whether a text in this charset may look like another text in UTF-8.
+    /// Whether the bytes of a text in this charset may also be valid UTF-8, with another meaning.
     package var hidesInASCII: Bool { isUTF16 || converter == "ISO-2022-JP" }
 
     /// The decoded text; `nil` if the bytes are not text in this charset, or if the platform does not know the charset.
@@ -54,9 +54,9 @@ package struct CharsetDecoder: ~Copyable {
 
     package init() {}
 
-    /// The text of a field in the charset that the part names, or else the form; `nil` if the bytes are text neither in
-    /// UTF-8 nor in that charset. UTF-8 is tried first, because senders often name a wrong charset. Only a charset
-    /// whose texts may look like UTF-8 is tried before UTF-8. `repairing` says whether faulty bytes become U+FFFD.
+    /// The text of a field; `nil` if the bytes are text neither in UTF-8 nor in `charset`, which the part or the form
+    /// names. UTF-8 is tried first, because senders often name a wrong charset. Only a charset with
+    /// ``Charset/hidesInASCII`` is tried before UTF-8. `repairing` says whether faulty bytes become U+FFFD.
     package mutating func text(of bytes: Data, in charset: Charset?, repairing: Bool) -> String? {
         if let charset, charset.hidesInASCII, let text = decode(bytes, from: charset, repairing: repairing) {
             return text
@@ -269,7 +269,7 @@ package struct UTF8Decoder: Sendable {
         case incomplete
         /// A complete character with its length in bytes.
         case scalar(Unicode.Scalar, length: Int)
-        /// Bytes that are not UTF-8. The first wrong byte is `start` bytes before the decoded one.
+        /// Bytes that are not UTF-8. The first wrong byte is `start` bytes before the byte just read.
         case malformed(start: Int)
     }
 

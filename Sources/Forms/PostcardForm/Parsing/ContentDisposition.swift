@@ -54,7 +54,7 @@ package struct ContentDisposition {
         warnings = decoder.warnings
     }
 
-    /// Checks the disposition itself, and that no parameter is there twice.
+    /// Checks the disposition itself, and that no parameter appears twice.
     private static func check(
         _ disposition: HeaderParameters, in header: Span<UInt8>, at headerOffset: Int64, _ fieldOffset: Int64,
         _ partIndex: Int, isInner: Bool

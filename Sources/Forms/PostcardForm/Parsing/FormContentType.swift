@@ -31,7 +31,7 @@ struct FormContentType {
         var isInPieces = false
         let duplicate = FormProblem(.duplicateBoundary, at: 0, "The Content-Type names two boundaries that differ.")
         for parameter in content.parameters {
-            // Some receivers join pieces as in RFC 2231, and others ignore them.
+            // A boundary in pieces is refused: some receivers join the pieces as in RFC 2231, and others ignore them.
             if header.begins("boundary*", in: parameter.name) { isInPieces = true }
             guard header.holds("boundary", in: parameter.name) else { continue }
             let found = parameter.bytes(in: header)

@@ -19,7 +19,7 @@ extension FormParser {
             if length >= limits.maximumHeaderBytes { throw fail(limits.paddingTooLarge(at: offset, part: partCount)) }
             state = .delimiterEnd(.padding(length: length + 1), imagined: imagined)
         case (.nothing, .carriageReturn) where position + 1 < end && bytes[position + 1] == .lineFeed:
-            // Delimiters usually end this way. The other states are for bodies whose chunks are split here.
+            // Most delimiters end in CRLF within one chunk. The other states are for blanks and for split chunks.
             advance(&position, by: 2)
             return try beginHeader(padding: 0)
         case (.nothing, .carriageReturn):

@@ -23,7 +23,7 @@
 /// an error, every further call throws the same error.
 ///
 /// **Delimiters.** CRLF, two dashes and the boundary are a delimiter if two dashes, a space, a tab, CR or LF follow.
-/// Only spaces and tabs may then come before the next CRLF. If any other byte follows, they are content.
+/// Only spaces and tabs may then come before the next CRLF. If any other byte follows, the bytes are content.
 public struct FormParser: Sendable {
     /// The number of bytes of the body read so far, which is the offset of the next byte.
     public private(set) var offset: Int64

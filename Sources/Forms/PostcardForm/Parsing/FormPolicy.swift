@@ -197,7 +197,7 @@ extension FormPolicy {
             guard let bytes = form.fileBytes, bytes < minimum || bytes > maximum else { return nil }
             return .size(bytes, minimum: minimum, maximum: maximum)
         }
-        // The URL already names the bucket.
+        // A form needs no field for the bucket, because the URL already names the bucket.
         guard let field = condition.field, let value = values[Self.lowercased(field)] else {
             if case .other = condition { return nil }
             return condition.field?.utf8.isEqualIgnoringCase("bucket") == true ? nil : .missingField(condition)

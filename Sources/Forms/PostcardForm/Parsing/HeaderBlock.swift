@@ -1,7 +1,7 @@
 /// The header of a part while it is received: all lines up to the blank line.
 ///
-/// Lines end only in CRLF. If some parsers accepted CR or LF alone, a header would have two meanings, and filters could
-/// be bypassed.
+/// Lines end only in CRLF. A CR or LF alone is refused, because only some parsers would end a line there, and the
+/// header could then bypass a filter.
 struct HeaderBlock: Sendable {
     /// The offset of the header's first byte, counted from the start of the body.
     let offset: Int64

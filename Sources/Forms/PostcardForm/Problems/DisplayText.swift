@@ -13,8 +13,9 @@ extension String {
 
 /// Makes untrusted texts safe to show.
 package enum DisplayText {
-    /// Whether a character controls a terminal or changes the look of others, as U+202E reverses the reading direction.
-    /// Joiners do not count, because emoji use them.
+    /// Whether a character is a control character, or an invisible one that changes how other characters look.
+    ///
+    /// U+202E, for example, reverses the reading direction. U+200C and U+200D do not count: emoji and scripts use them.
     package static func isSteering(_ scalar: Unicode.Scalar) -> Bool {
         if isPlain(scalar) { return false }
         return switch scalar.properties.generalCategory {

@@ -2,8 +2,8 @@ import PostcardFoundation
 
 /// The reason why a form cannot be made, sent or read: a mistake or failure on this side.
 ///
-/// The error is thrown before a receiver could take the body for a complete one. A problem of a received form is a
-/// ``FormProblem``.
+/// If reading a body fails, the error is thrown before the end of the body, so that the body never looks complete to a
+/// receiver. A problem of a received form is a ``FormProblem``.
 public struct FormError: PostcardError {
     /// The kind of an error; stable across versions.
     public struct Code: PostcardErrorCode {

@@ -15,7 +15,7 @@ public struct FormProblem: PostcardError, Hashable {
 
     /// A limit that the form exceeded.
     public struct Limit: Sendable, Hashable {
-        /// The name of the limit in ``FormLimits``, or its path in the rules.
+        /// The name of the limit in ``FormLimits``, or the path of the limit in ``FormRules``.
         public let name: String
         /// The maximum that was exceeded, in bytes or as a count.
         public let value: Int64
@@ -96,7 +96,7 @@ extension FormProblem {
     /// The kind of a problem, with its severity, status and documentation.
     ///
     /// Each code has a stable ``rawValue`` for scripts, and the texts of the documentation's page and of `postcard
-    /// explain`. This module has the codes of the parser, and `PostcardDoctor` those that only an explanation finds.
+    /// explain`. `PostcardDoctor` adds codes for problems that only an explanation finds.
     public struct Code: PostcardErrorCode {
         /// The area that a problem is about.
         public enum Topic: String, Sendable, Hashable, CaseIterable {
@@ -125,7 +125,7 @@ extension FormProblem {
         /// The HTTP status for a refusal of the request (RFC 9110 §15.5); 200 if the request is not refused.
         public var status: HTTPResponse.Status { HTTPResponse.Status(code: statusCode) }
 
-        /// A number, because a status has a text too, and the parser keeps a problem in its state.
+        /// The code of ``status``. Problems are part of the parser's state, and a number is smaller than a status.
         private let statusCode: Int
 
         /// The area that the problem is about.
@@ -169,8 +169,8 @@ extension FormProblem {
                 example: "", advice: advice)
         }
 
-        /// Makes the parser's or receivers' code with this raw value. For any other value, makes a code without advice,
-        /// as for a rule of one receiver.
+        /// Makes the code of the parser or of receivers that has this raw value. An unknown value makes a code with
+        /// status 400 and without advice.
         public init(rawValue: String) {
             self = Self.known(rawValue) ?? Self(rawValue, ofReceiver: 400, advice: "")
         }

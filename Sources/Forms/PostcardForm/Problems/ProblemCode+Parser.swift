@@ -57,7 +57,7 @@ extension FormProblem.Code {
         advice: "Let the library that sends the body count it, or count its bytes, not its characters.",
         swift: "body.count  // of Data; not String.count, which counts characters")
 
-    /// Bytes follow the head of the request, but no header field has their length.
+    /// A body follows the head of the request, but the head has neither Content-Length nor Transfer-Encoding.
     public static let missingLength = Self(
         "missing-length", .head, "The request does not say how long its body is",
         cause: "Without Content-Length or Transfer-Encoding a request has no body (RFC 9112 §6.3).",
@@ -144,7 +144,7 @@ extension FormProblem.Code {
         cause: "The close delimiter is a whole line. If text follows it on the line, servers disagree what it is.",
         example: "--XX--end", advice: "End the body with the close delimiter and CRLF.")
 
-    /// The body is complete except for its close delimiter.
+    /// The body ends after a line break in a part's content, without a close delimiter.
     public static let missingCloseDelimiter = Self(
         "missing-close-delimiter", status: 400, .delimiters, "The close delimiter is missing",
         cause: "Only the close delimiter shows that a form is complete, so servers refuse a form without it, or "
@@ -153,7 +153,7 @@ extension FormProblem.Code {
         advice: "End the body with CRLF, two dashes, the boundary, two dashes and CRLF.",
         swift: #"body.append(Data("\r\n--\(boundary)--\r\n".utf8))"#)
 
-    /// The body ends before the close delimiter.
+    /// The body ends inside a part's content, inside a part's header or inside a delimiter.
     public static let truncated = Self(
         "truncated", status: 400, .delimiters, "The body is cut off",
         cause: "The body ends before its close delimiter, and not at a line's end: the connection broke, the "
@@ -161,7 +161,7 @@ extension FormProblem.Code {
         example: #"--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nhel"#,
         advice: "Send all of it, up to the close delimiter.")
 
-    /// A line of the header ends in LF alone, or contains a CR alone.
+    /// A delimiter or header line ends in LF without CR, or contains a CR without LF.
     public static let bareLineBreak = Self(
         "bare-line-break", status: 400, .delimiters, "A line ends in LF or CR alone",
         cause: "Delimiter and header lines end in CRLF (RFC 2046 §5.1.1). Multi-line string literals and text "

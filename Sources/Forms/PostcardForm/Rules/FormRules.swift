@@ -90,7 +90,7 @@ extension FormRules {
         public var atMost: Int
 
         /// The minimum number of characters in the value. As in JSON Schema, a character is a Unicode scalar, so a
-        /// visible character may count several times. A number of bytes would depend on the language.
+        /// visible character may count several times. Bytes are not counted: some languages need more for a character.
         public var minimumCharacters: Int
 
         /// The maximum number of characters in the value; `nil` if only the receiver's limit applies. Defaults to
@@ -159,7 +159,7 @@ extension FormRules {
 }
 
 extension FormRules {
-    /// Throws if no form can meet the rules. The order of the checks makes the error the same each time.
+    /// Throws if no form can meet the rules. The order of the checks is fixed, so the same rules give the same error.
     func validate() throws(FormRulesError) {
         for (name, field) in fields.sorted(by: { $0.key < $1.key }) {
             try Self.check(name: name, in: "fields")

@@ -83,7 +83,7 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
 
     package func contains(_ type: MediaType) -> Bool { contains(type.essence) }
 
-    /// Whether a type is in the range, in any of its spellings.
+    /// Whether a type is in the range. Other spellings of a type, such as `image/jpg`, count as the type.
     func contains(_ essence: String) -> Bool {
         if type == "*" { return true }
         if isExact { return MediaFormat.canonical(value) == MediaFormat.canonical(essence) }

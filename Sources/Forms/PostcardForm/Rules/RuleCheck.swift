@@ -24,7 +24,7 @@ struct RuleCheck: Sendable {
 
     mutating func partBegan(_ header: PartHeader, contentOffset: Int64) throws(FormProblem) {
         part = .passed
-        // Rules do not check the files in a nested part.
+        // Rules do not check the files in a nested part, so the part is refused.
         if header.holdsFiles { throw .nestedFiles(header) }
         if header.isFile {
             let rule = rules.files[header.name]
@@ -251,8 +251,8 @@ struct FileCheck: Sendable {
         beginning = nil
     }
 
-    /// Checks the next bytes of the file. `count` is their number, including unknown bytes after `bytes`. All files
-    /// together may have `left` more bytes, and `total` bytes in all.
+    /// Checks the next bytes of the file. `count` is their number, including unknown bytes after `bytes`. `total` is
+    /// the maximum number of bytes of all files together, and `left` is how many of them are still allowed.
     mutating func append(
         _ bytes: UnsafeRawBufferPointer, count: Int64, ofAllFiles left: Int64?, _ total: Int64?
     ) throws(FormProblem) {
@@ -279,7 +279,7 @@ struct FileCheck: Sendable {
         if let damage = damage(of: beginning), damage.isProven { try refuse(damage) }
     }
 
-    /// Judges the first bytes once enough have arrived. The result does not depend on how the bytes are divided.
+    /// Judges the first bytes once enough have arrived. The result is the same for chunks of any size.
     private mutating func gather(_ bytes: Slice<UnsafeRawBufferPointer>) throws(FormProblem) {
         guard var first = beginning else { return }
         beginning = nil

@@ -126,7 +126,7 @@ struct PatternProgram: Sendable {
         for _ in 0..<least {
             let start = instructions.count
             try append(body)
-            // A repetition of an empty node matches nothing, and would cost time but no states.
+            // An empty node adds no instructions, so repeating it changes nothing.
             if instructions.count == start { return }
         }
         guard let most else {
