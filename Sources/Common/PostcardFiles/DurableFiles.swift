@@ -7,7 +7,7 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
     package let action: String
     package let path: FilePath
     package let errno: Errno
-    /// The meaning of the error; `nil` if the system's text explains the error.
+    /// The text to show instead of the system's error text; `nil` to show the system's text.
     package let reason: String?
 
     package init(_ action: String, _ path: FilePath, _ error: any Error, reason: String? = nil) {
@@ -64,7 +64,7 @@ package enum DurableFiles {
     /// Asks the disk to begin writing a file's bytes, without waiting. A failure is ignored.
     package static func beginSynchronizing(_ descriptor: FileDescriptor) {
         #if os(Linux) || os(Android)
-        // The hint makes the system write the pages soon, so that it can drop them.
+        // POSIX_FADV_DONTNEED asks the system to drop the file's pages from its cache. Linux begins to write them.
         _ = posix_fadvise(descriptor.rawValue, 0, 0, POSIX_FADV_DONTNEED)
         #endif
     }
@@ -130,7 +130,8 @@ package final class FileLock: Sendable {
     }
 
     deinit {
-        // A child process that is just being started has the descriptor too, and would keep the lock.
+        // Closing alone does not unlock the file while a child process that is being started has a copy of the
+        // descriptor.
         _ = flock(descriptor.rawValue, LOCK_UN)
         try? descriptor.close()
     }

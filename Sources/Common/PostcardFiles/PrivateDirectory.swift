@@ -13,7 +13,7 @@ package final class PrivateDirectory: Sendable {
     private let descriptor: FileDescriptor
 
     /// Opens a directory, and makes it and its parents if they are missing. Other users lose the right to read the
-    /// directory. Throws ``FileError``, also if it belongs to another user, or if other users can write to it.
+    /// directory. Throws ``FileError``, also if the directory belongs to another user, or others can write to it.
     package convenience init(_ path: FilePath) throws(FileError) {
         try DurableFiles.makeDirectories(path)
         let descriptor = try FileError.adding("open", path) {
@@ -86,7 +86,7 @@ package final class PrivateDirectory: Sendable {
     /// exists.
     package func clone(_ file: FileDescriptor, as name: FilePath.Component) throws(FileError) -> DurableFile? {
         #if canImport(Darwin)
-        // Cloning fails between volumes and without APFS. A clone has the file's permissions, which may be read-only.
+        // Cloning fails between volumes and on file systems other than APFS.
         guard name.withPlatformString({ fclonefileat(file.rawValue, descriptor.rawValue, $0, 0) }) == 0 else {
             if DurableFiles.lastError == .fileExists {
                 throw FileError("create", path.appending(name), DurableFiles.lastError)
@@ -94,10 +94,11 @@ package final class PrivateDirectory: Sendable {
             return nil
         }
         do throws(FileError) {
+            // A clone copies the file's permissions, which may be read-only.
             try protect(name)
             let clone = try open(name, O_RDWR, action: "open")
             #if !os(macOS)
-            // A clone has the file's data protection, but the system must read the clone while the device is locked.
+            // A clone copies the file's data protection, which may forbid reading it while the device is locked.
             let untilFirstUnlock: Int32 = 3
             guard fcntl(clone.rawValue, F_SETPROTECTIONCLASS, untilFirstUnlock) == 0 else {
                 try? clone.close()
@@ -201,7 +202,7 @@ package final class PrivateDirectory: Sendable {
 
     /// The names in the directory, in any order.
     package func names() throws(FileError) -> [String] {
-        // Copies of one descriptor have a common reading position, so a new one is opened.
+        // Duplicates of a descriptor share one reading position, so the directory is opened again.
         let copy = try open(".", O_RDONLY | O_DIRECTORY, action: "read")
         guard let stream = fdopendir(copy.rawValue) else {
             try? copy.close()

@@ -48,8 +48,8 @@ package enum SmallFile {
         }
     }
 
-    /// Throws a ``ReadError`` for an endless device. A terminal is not endless, because a person can end the input, and
-    /// /dev/null is empty.
+    /// Throws a ``ReadError`` for a device without an end, such as /dev/zero. Terminals are allowed, because a person
+    /// can end the input. Empty devices such as /dev/null are allowed too.
     package static func checkEnd(of file: FileDescriptor) throws(ReadError) {
         do {
             guard [.characterSpecial, .blockSpecial].contains(try file.stat().type), isatty(file.rawValue) == 0 else {

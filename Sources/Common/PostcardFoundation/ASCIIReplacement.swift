@@ -1,6 +1,6 @@
 extension String {
-    /// Replaces ASCII characters, even before a combining mark. To `replacing(_:with:)`, a quote with a mark is another
-    /// character, so the quote would stay and could end a quoted text.
+    /// Replaces ASCII characters, even those before a combining mark. `replacing(_:with:)` does not replace a quote
+    /// before a mark, because both form one character. Such a quote could end a quoted text.
     package func replacingASCII(_ replacements: KeyValuePairs<Unicode.Scalar, StaticString>) -> String {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(utf8.count)

@@ -45,10 +45,10 @@ package enum CombiningMarks {
         return found
     }
 
-    /// The size of the shortest row with the maximum number of marks, in bytes: two for each mark.
+    /// The minimum size of ``maximumInARow`` marks, in bytes: two for each mark. Only longer text can have an excess.
     private static let shortestExcess = 2 * maximumInARow
 
-    /// Whether a byte may belong to a mark. ASCII bytes do not, and neither do the first bytes of most Chinese and
+    /// Whether a byte may be part of a mark. `false` for ASCII bytes, and for the first bytes of most Chinese and
     /// Korean characters.
     private static func mayBelongToMark(_ byte: UInt8) -> Bool {
         switch byte {

@@ -1,12 +1,12 @@
 import Synchronization
 
 /// Keeps the system from suspending the app during work such as copying a file, writing to the database or sending an
-/// upload. iOS ends an app that is suspended while it has locked a file of its app group (0xdead10cc).
+/// upload. iOS ends an app (0xdead10cc) that is suspended while holding a lock on a file of its app group.
 ///
 /// Overlapping activities share one assertion of the system. Making an assertion involves another process, which is too
 /// slow for every query.
 package final class ExpiringActivity: Sendable {
-    /// An activity that the system has granted. It ends when its last holder ends it.
+    /// An activity that the system has granted. It ends once every holder has called ``end()``.
     package final class Grant: Sendable {
         private struct State {
             var holders = 1

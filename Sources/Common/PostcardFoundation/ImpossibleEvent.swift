@@ -1,4 +1,4 @@
-/// An event that cannot happen in the state of a machine: a mistake in this package.
+/// An event that cannot happen in the current state of a state machine. It shows a mistake in this package.
 package struct ImpossibleEvent: Error, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -10,7 +10,7 @@ package enum JSON: Sendable, Hashable {
     /// A string with its escapes decoded. A lone surrogate becomes U+FFFD.
     case string([UInt8])
     case array([JSON])
-    /// The members of an object, in the order of the text. A repeated name has several members.
+    /// The members of an object, in the order of the text. A name that is repeated in the text has several members.
     case object([Member])
 
     package struct Member: Sendable, Hashable {
@@ -85,8 +85,9 @@ extension JSON {
         }
     }
 
-    /// The reason, in a sentence, why Foundation's decoder must not read a text; `nil` if it may. Many combining marks
-    /// in a row make the decoder slow. They are only found in UTF-8, so other encodings are refused too.
+    /// The reason, in a sentence, why Foundation's decoder must not read a text; `nil` if the decoder may read it. Many
+    /// combining marks in a row make the decoder slow. Encodings other than UTF-8 are refused, because their marks are
+    /// not counted here.
     package static func reasonNotToDecode(_ text: some Collection<UInt8>) -> String? {
         var last: UInt8 = 0
         let isInUTF8WithoutEscapes = text.allSatisfy { byte in
@@ -101,8 +102,8 @@ extension JSON {
     }
 }
 
-/// Reads JSON values in a loop. Unfinished arrays and objects are in an array, because untrusted nesting could overflow
-/// a thread's stack.
+/// Reads JSON values in a loop, with the unfinished arrays and objects in ``open``. Recursion could overflow the
+/// thread's stack if untrusted JSON is deeply nested.
 private struct JSONReader {
     let bytes: ContiguousArray<UInt8>
     let maximumDepth: Int
@@ -122,7 +123,7 @@ private struct JSONReader {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         while true {
             guard var value = try beginValue() else { continue }
-            // A value may end several arrays and objects.
+            // One value may be the end of several nested arrays and objects.
             while true {
                 skipBlanks()
                 guard !open.isEmpty else {

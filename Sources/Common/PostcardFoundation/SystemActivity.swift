@@ -26,7 +26,7 @@ package struct SystemActivity: Sendable {
         let answer = ActivityAnswer()
         ProcessInfo.processInfo.performExpiringActivity(withReason: "Postcard") { isExpired in
             if isExpired {
-                // An expiration without an earlier call means that no activity was granted.
+                // If the first call already reports expiration, the system has granted no activity.
                 if !answer.give(false) { expire() }
             } else if answer.give(true) {
                 // The activity lasts until this closure returns.

@@ -18,7 +18,7 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
     case interop8
     /// Revision 12 of the draft and later ones.
     case interop9
-    /// The newest version, which has no number, like the future standard.
+    /// The newest version. It has no interop number, as the final standard will have none.
     case newest
 
     package static let latestNumbered = ResumptionVersion.interop9
@@ -33,8 +33,8 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
     }
 
     /// The version of a request; `nil` for a number below the first, and for a value that is not a number. A request
-    /// without a number, or with an unknown higher number, follows ``newest``. It gets no 104 response, because a 104
-    /// must contain the client's own number (appendix "Draft Version Identification").
+    /// without a number, or with an unknown higher number, follows ``newest``. The server sends no 104 then, because a
+    /// 104 must contain the client's own number (appendix "Draft Version Identification").
     package init?(of fields: HTTPFields) {
         guard fields.contains(.uploadDraftInteropVersion) else {
             self = .newest
@@ -69,8 +69,8 @@ package enum ResumptionRule: Sendable, Hashable, CaseIterable {
     case length
     /// `max-age` in `Upload-Limit` is the upload's remaining lifetime. Earlier versions use `expires`.
     case maximumAge
-    /// Every append says whether it is the last, and the last one gets any 2xx response. In earlier versions, an append
-    /// without this field is the last, and gets a 201, like a creation.
+    /// Every append has `Upload-Complete`, which says whether the append is the last. In earlier versions, an append
+    /// without the field is the last, and all other appends get a 201, like a creation.
     case appendCompleteness
     /// Bytes after the end of a complete upload get the problem `inconsistent-upload-length`.
     case lengthAfterCompletion

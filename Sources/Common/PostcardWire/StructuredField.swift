@@ -1,10 +1,10 @@
 import PostcardFoundation
 
-/// The types of Structured Field Values (RFC 9651) that uploads need: integers, booleans, strings and bytes. All others
-/// are only checked.
+/// The types of Structured Field Values (RFC 9651) that uploads need: integers, booleans, strings and bytes. Values
+/// of other types are checked and become ``other``.
 ///
-/// swift-http-structured-headers would do unneeded work for each request: it reads decimals, parameters and fields of
-/// any length. The fields of uploads are single values.
+/// swift-http-structured-headers is not used, because it also reads decimals, parameters and fields of any length.
+/// Uploads do not need these.
 package enum StructuredField: Equatable {
     case integer(Int64)
     case boolean(Bool)

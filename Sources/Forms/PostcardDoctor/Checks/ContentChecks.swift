@@ -100,7 +100,7 @@ extension ContentChecks {
     }
 
     private var notUTF8: Finding? {
-        // The form may name another charset for its texts, but few receivers read it.
+        // A charset that the form names for its texts makes no difference, because few receivers read it.
         guard !header.isFile, let malformed, fileWithoutFilename == nil else { return nil }
         return finding(.textNotUTF8, at: offset + malformed, length: 1, "The text is not in UTF-8.")
     }
@@ -131,7 +131,7 @@ extension ContentChecks {
             return finding(
                 .contentContradictsType, at: field.offset, length: field.bytes.count,
                 "The Content-Type is \(announced ?? "") and the bytes are \(detected).",
-                // Without a slash, the text is no media type and may stand for any type.
+                // Without a slash, the Content-Type is no media type, so it is unknown which type the sender meant.
                 edits: field.essence.contains(.slash)
                     ? [Edit(at: field.offset, length: Int64(field.essence.count), detected.value.utf8)] : nil)
         }
@@ -166,7 +166,7 @@ extension ContentChecks {
                 || (malformed != nil && !type.hasPrefix("text/"))
         }
         guard isPicture || isAnnounced == true else { return nil }
-        // Receivers read a part without a filename as UTF-8 and replace all other bytes.
+        // Receivers read a part without a filename as text. They replace bytes that are not UTF-8: the file is damaged.
         return finding(
             .fileWithoutFilename, at: header.offset,
             "The part is a file by its \(isAnnounced == true ? "type" : "content") and has no filename."
@@ -224,7 +224,7 @@ struct PartContent: Sendable {
     private(set) var tail: [UInt8] = []
     private(set) var file: FileDamageDetector
     private var hash = SHA256()
-    /// Whether the content may be text. Text is checked for UTF-8 to its end.
+    /// Whether the part has no filename, so that its content may be text. All of the content is then checked for UTF-8.
     private let mayBeText: Bool
     private var decoder = UTF8Decoder()
     private var malformed: Int64?
@@ -232,7 +232,7 @@ struct PartContent: Sendable {
     private let sample: Int
 
     /// Begins to collect facts about a part's content. `isPolicy` says whether the part is the policy of a form for an
-    /// object store, of which more bytes are kept than of other parts.
+    /// object store. More bytes of a policy are kept than of other parts.
     init(contentType: String?, filename: String?, isPolicy: Bool = false) {
         file = FileDamageDetector(contentType: contentType, filename: filename)
         sample = isPolicy ? Self.policySample : Self.textSample
@@ -266,7 +266,7 @@ struct PartContent: Sendable {
         hash.update(bufferPointer: bytes)
         start += bytes.prefix(max(sample - start.count, 0))
         file.read(bytes)
-        // `suffix` needs a collection: the suffix of a sequence would read all bytes.
+        // The buffer is a collection, so `suffix` reads only the last bytes.
         tail += UnsafeRawBufferPointer(rebasing: bytes.suffix(Self.tailBytes))
         tail.removeFirst(max(tail.count - Self.tailBytes, 0))
     }

@@ -46,7 +46,8 @@ struct ContentTypeReading {
         }
     }
 
-    /// Adds a finding if the field has two values, because a program appended one to the other.
+    /// Adds a finding if the field has several values, as when a program appends a value to an earlier one. The
+    /// boundary is then that of the value for a form.
     private mutating func noteSeveral(_ value: String, at offset: Int64, length: Int) {
         guard problem != nil, isMultipart, value.utf8.contains(UInt8(ascii: ",")) else { return }
         let types = value.utf8.split(separator: UInt8(ascii: ",")).filter { piece in

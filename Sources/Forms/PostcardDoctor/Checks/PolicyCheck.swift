@@ -12,12 +12,12 @@ struct PolicyCheck {
     /// The index of the first field with each name, by the name in lower case.
     private let places: [[UInt8]: Int]
 
-    /// Finds the policy. `nil` if the form has none where an object store looks for it.
+    /// Finds the policy. `nil` if no policy, or no signature, is among the fields before the file.
     init?(_ parts: [Explanation.Part]) {
         let file = parts.firstIndex { $0.filename != nil }
         fields = 0..<(file ?? parts.count)
         let names = parts[fields].map { $0.name.utf8 }
-        // A form without a signature is not for an object store: insurance forms have a field named `policy` too.
+        // The name `policy` alone proves nothing: insurance forms have one too. Object stores need a signature.
         guard let policy = names.firstIndex(where: { $0.isEqualIgnoringCase("policy") }),
             names.contains(where: { $0.isEqualIgnoringCase("signature") || $0.isEqualIgnoringCase("x-amz-signature") })
         else { return nil }
@@ -29,7 +29,8 @@ struct PolicyCheck {
         self.places = places
     }
 
-    /// The problems of the policy, and of the fields and the file that break it. `now` is compared with its expiration.
+    /// The problems of the policy, and of the fields and the file that break it. `now` is compared with the expiration
+    /// of the policy.
     func findings(at now: Date) -> [Finding] {
         // The text of a policy that is too long was not kept.
         guard let text = parts[policy].text else { return [] }
@@ -109,7 +110,7 @@ extension FormProblem.Code {
         example: #"["starts-with", "$key", "photos/"], and the key cat.jpg"#,
         advice: "Send another value, or have the server sign a policy that accepts this one.")
 
-    /// A field of the form is in no condition of the policy.
+    /// No condition of the policy names this field of the form.
     public static let fieldOutsidePolicy = Self(
         "field-outside-policy", .whole, "No condition of the policy names a field",
         cause: "Amazon S3 refuses fields that the policy does not name, except those that begin with x-ignore-.",

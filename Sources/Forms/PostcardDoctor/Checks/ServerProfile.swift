@@ -135,11 +135,11 @@ extension ServerProfile {
             limit(.textBytes, 2 * mebibyte, "maxPostSize of the Connector in server.xml"),
         ])
 
-    /// multer on Express, which refuses a field as large as its limit.
+    /// multer on Express. It refuses a field of exactly 1 MiB, so the maximum is one byte less.
     public static let multer = ServerProfile(
         "multer", "multer", [limit(.fieldBytes, mebibyte - 1, "limits.fieldSize of multer")])
 
-    /// Ruby on Rails with Rack 3, which refuses a form whose number of files or parts equals its limit.
+    /// Ruby on Rails with Rack 3. It refuses exactly 128 files or 4096 parts, so each maximum is one less.
     public static let rails = ServerProfile(
         "rails", "Rails (Rack)",
         [
@@ -174,7 +174,7 @@ extension ServerProfile {
             limit(.fieldBytes, mebibyte, "max_part_size of request.form()"),
         ])
 
-    /// busboy on Express, which truncates a field as large as its limit.
+    /// busboy on Express. It truncates a field of exactly 1 MiB, so the maximum is one byte less.
     public static let express = ServerProfile(
         "express", "Express (busboy)", [limit(.fieldBytes, mebibyte - 1, "limits.fieldSize of busboy")])
 

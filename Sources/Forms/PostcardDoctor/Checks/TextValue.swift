@@ -3,8 +3,8 @@ import PostcardFoundation
 
 /// Recognizes values of text fields that no one would have typed.
 enum TextValue {
-    /// The code for a text that no one would have typed, in a field whose name may suggest a list; `nil` for an
-    /// ordinary text.
+    /// The code for a text that no one would have typed; `nil` for an ordinary text. The name of the field may show
+    /// that numbers with a comma are a list.
     static func code(of text: String, named name: String) -> FormProblem.Code? {
         if text.isEmpty { return nil }
         if isOptional(text) { return .optionalDescription }

@@ -18,7 +18,7 @@ extension FormExamination {
         case .epilogue(_, let start, let content):
             noteEpilogue(from: start, holding: content)
         case .header:
-            // Without other errors, the parser's own problem is reported later, and may be more serious.
+            // Without other errors, `noteVerdict` reports the parser's problem, which may be more serious.
             if findings.holdsError { noteTruncated() }
         case .opening, .lost, .ended:
             break
@@ -31,7 +31,7 @@ extension FormExamination {
             buffer.offset(of: line.lowerBound) >= openPart.offset, line.count > 4
         else { return nil }
         let text = buffer.bytes[line]
-        // The form's own boundary closes it even with a wrong number of dashes.
+        // A line with the Content-Type's boundary counts even if its number of dashes is wrong.
         let isAnnounced = announcedBoundary.map {
             HiddenParts.core(of: $0[...]).elementsEqual(HiddenParts.core(of: text))
         }
@@ -142,7 +142,7 @@ extension FormExamination {
     /// after texts.
     private mutating func noteTrailingLineBreaks() {
         let code = FormProblem.Code.extraLineBreakBeforeDelimiter
-        // Texts may end in a line break on purpose, but pictures do not.
+        // A line break after a picture is extra (`isSettled`). After a text, it may be intended.
         let isSettled = findings.holds(code)
         let isCertain = isSettled && !trailingLineBreaks.holdsUnknown
         if !isCertain { findings.leave(code) }
@@ -234,7 +234,7 @@ struct TrailingLineBreaks: Sendable {
     func places(besidesPicture: Bool) -> [(offset: Int64, part: Int)] {
         // If only some parts end in CRLF, a picture proves nothing about the others.
         if besidesPicture { return places.count + pictures == count ? places : [] }
-        // Either all parts, or all but the last. A single text, or files of text, may end in CRLF on purpose.
+        // Either all parts end in CRLF and none is a file, or all but the last do. One or two parts prove nothing.
         let isEach = count >= 3 && (places.count == count ? !holdsFile : places.count == count - 1 && !endsLast)
         return isEach ? places : []
     }
@@ -256,7 +256,7 @@ extension FormExamination {
         format.flatMap { $0.isBoundaryCertain ? Self.parameterValue($0.boundary) : nil }
     }
 
-    /// Whether the close delimiter was found or added.
+    /// Whether the close delimiter was found, or a finding reports that it is missing.
     var isClosed: Bool {
         if case .epilogue = phase { return true }
         return findings.holds(.missingCloseDelimiter)
@@ -303,7 +303,7 @@ extension FormExamination {
         noteBoundary(announced, contentType, under: cause, edits)
     }
 
-    /// The finding about the Content-Type, with advice that depends on the body.
+    /// The finding about the Content-Type, with a message that also describes the body.
     private func inView(ofBody finding: Finding) -> Finding {
         guard partCount > 0, let format else { return finding }
         switch finding.code {

@@ -120,7 +120,7 @@ extension FormExamination {
             take(close.delimiter, at: close.start, format)
             return true
         }
-        // The line break before a later delimiter is not content.
+        // The last two bytes may be the line break before a delimiter, so they are not read as content yet.
         let contentEnd = buffer.isLast ? end : max(end - 2, position)
         take(position..<contentEnd, format)
         position = contentEnd
@@ -193,7 +193,7 @@ extension FormExamination {
                 .wrongCloseDelimiter, at: offset, length: line.count, part: part.index,
                 "The last delimiter has \(dashes == 0 ? "no dashes" : dashes == 1 ? "one dash" : "\(dashes) dashes") "
                     + "before its boundary: it is content.",
-                // A line without a line break before it may be content.
+                // A line at the start of the content may itself be content, so it is not changed.
                 edits: offset == part.offset ? nil : edits)
         ]
         if let before, before != .crlf { findings.append(reader.bareLineBreak(before, at: contentEnd)) }
@@ -206,7 +206,7 @@ extension FormExamination {
     private mutating func take(_ delimiter: DelimiterLine.Delimiter, at index: Int, _ format: DelimiterFormat) {
         var isPreambleRemoved = false
         if openPart == nil {
-            // Only the first delimiter is checked, because a body may begin with many delimiters without parts.
+            // A preamble is only before the first delimiter. No part is open at some later delimiters either.
             if case .content(_, start: 0) = phase { isPreambleRemoved = notePreamble(upTo: index, format) }
         } else {
             take(position..<max(delimiter.contentEnd, position), format)
@@ -234,7 +234,7 @@ extension FormExamination {
         guard end > 0 else { return false }
         let isWhole = buffer.offset == 0
         let holdsPart = (0..<index).contains { buffer.holds("content-disposition", at: $0) }
-        // A part without a name may begin at a delimiter with another mistake.
+        // The bytes may also hold a delimiter with a mistake, or a header without Content-Disposition.
         let mayHoldPart = holdsPart || (0..<index).contains { buffer.mayBeginPart(at: $0, before: index, format) }
         let edits = isWhole && !mayHoldPart ? [Edit(at: 0, length: end, [])] : nil
         if isWhole, index == 3, buffer.holdsByteOrderMark(before: index) {

@@ -45,7 +45,7 @@ public struct FormExamination: Sendable {
 
     /// The section of the body that the examination has reached.
     enum Phase {
-        /// The start of the body, with too few bytes to recognize the delimiters.
+        /// The start of the body, before the delimiters have been recognized.
         case opening
         /// The bytes before the first delimiter, or a part's content. `start` is the offset of the content.
         case content(DelimiterFormat, start: Int64)
@@ -185,11 +185,11 @@ public struct FormExamination: Sendable {
         finishBody(isWhole: isWhole)
         noteVerdict()
         noteWhole()
-        // If each part has a CRLF before and after it, the body also begins with CRLF.
+        // A sender that writes CRLF before and after each part also begins the body with CRLF.
         findings.subordinate(
             .leadingLineBreak,
             under: [.partsAfterCloseDelimiter, .extraLineBreakBeforeDelimiter])
-        // If the sender made other mistakes, the part inside the content is probably one too.
+        // If the sender made other mistakes, a part inside a content is probably a mistake too.
         if !findings.edits.isEmpty || findings.holdsError { findings.weigh(.partInContent, .error) }
         var explanation = Explanation(boundary: usedBoundary, parts: parts, findings: findings.sorted)
         explanation.omittedFindings = findings.omitted
@@ -272,8 +272,8 @@ struct FrameEvidence: Sendable {
     /// Whether an unusual line break precedes a delimiter: neither CRLF nor the line break of the other lines.
     private var holdsOtherBreak = false
 
-    /// The numbers of parts by the blank line after their header: it is missing, it precedes content, or it may itself
-    /// be content.
+    /// The numbers of parts without a blank line after their header (`unparted`), with a blank line before content
+    /// (`parted`), and with a blank line that may itself be content (`doubtful`).
     private var parts = (unparted: 0, parted: 0, doubtful: 0)
     /// Whether the last part's header ends in a blank line, and whether that line may belong to the content.
     private var last: (isParted: Bool, isDoubtful: Bool) = (false, false)

@@ -35,8 +35,8 @@ struct HiddenForms: Sendable {
         }
     }
 
-    /// The findings about the forms that do not end in the content. If the content is cut off, these are the findings
-    /// about all recorded forms, because the sender may have meant any of them.
+    /// The findings about the forms that do not end in the content. If the content is cut off, all recorded
+    /// forms are reported, because the parts of each may be parts that the sender meant.
     func findings(isCutOff: Bool) -> [Finding] { forms.filter { isCutOff || !$0.isEnded }.map { $0.finding } }
 }
 

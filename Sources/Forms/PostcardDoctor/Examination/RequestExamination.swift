@@ -13,7 +13,7 @@ import PostcardForm
 /// of the request. Offsets in the body count from its start, without the lines between chunks (RFC 9112 §7.1).
 public struct RequestExamination: Sendable {
     private var state = State.head
-    /// The bytes of the head. They are not part of the state, where every read would copy them.
+    /// The bytes of the head. They are kept outside of ``state``, so that a read can append bytes without a copy.
     private var headBytes: [UInt8] = []
     private var form = FormExamination(contentType: nil, at: 0)
 

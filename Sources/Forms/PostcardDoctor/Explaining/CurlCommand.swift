@@ -34,7 +34,7 @@ package struct CurlCommand: Sendable {
     }
 
     package enum Part: Sendable {
-        /// A text field. If `value` is `nil`, curl reads the unknown value from a file with the field's name.
+        /// A text field. If `value` is `nil`, curl reads it from a file named after the field, such as `title.txt`.
         case text(name: String, value: String?, contentType: String?)
         /// A file, which curl reads from the current directory.
         case file(name: String, filename: String, contentType: String?)
@@ -144,7 +144,7 @@ extension CurlCommand.Part {
         }
     }
 
-    /// The name with its equals signs encoded, because curl would look for a file name after an equals sign.
+    /// The name with its equals signs encoded, because in `-F` the name ends at the first equals sign.
     private static func safe(_ name: String) -> String { name.replacingASCII(["=": "%3D"]) }
 
     /// The `type` parameter of `-F`; empty if curl would read a filename or another parameter in the type.
@@ -155,7 +155,8 @@ extension CurlCommand.Part {
         return !reserved.contains(where: lowercased.contains) ? ";type=\(text)" : ""
     }
 
-    /// The file to read from the current directory. A filename that no file can have is passed as `filename` instead.
+    /// The file to read from the current directory. If no file can have the name, curl reads a file named `file` and
+    /// sends the name in `filename`.
     private static func file(_ filename: String) -> String {
         guard filename.isEmpty || filename == "-" || filename.utf8.contains(where: { $0 == .slash || $0 == 0 }) else {
             return CurlWord.quoted(filename)

@@ -42,7 +42,7 @@ extension Explanation {
             if isOrdered { files.append(file) } else { fields.append(file) }
         }
         for needed in needs.fields where !parts.contains(where: { $0.name.utf8.isEqualIgnoringCase(needed) }) {
-            // The store replaces `${filename}` with the name of the file.
+            // In the field `key`, Amazon S3 replaces `${filename}` with the name of the file.
             fields.append(.text(name: needed, value: "${filename}", contentType: nil))
         }
         return fields + files
@@ -60,7 +60,7 @@ extension Explanation {
             target = rest[host.endIndex...]
         }
         guard Self.isAuthority(host.utf8) else { return "http://127.0.0.1:8080/uploads" }
-        // A target without a slash could be read as an option of curl.
+        // A target that does not begin with a slash could change the host, so it is left out.
         return "\(scheme)://\(host)\(target.hasPrefix("/") ? Self.escaped(target) : "/")"
     }
 

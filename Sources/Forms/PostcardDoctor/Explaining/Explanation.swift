@@ -49,7 +49,7 @@ public struct Explanation: Sendable {
     /// The scheme of the request's URL, `http` or `https`; `nil` if the recording does not show it.
     package internal(set) var scheme: String?
 
-    /// The host and port of the request's URL; `nil` if the recording has no URL, and at most a `Host` field.
+    /// The host and port of the request's URL; `nil` if the recording has no URL, even if it has a `Host` field.
     package internal(set) var authority: String?
 
     /// All findings in one list, each root cause followed by its consequences.

@@ -136,7 +136,7 @@ extension Explanation {
         orderedEdits(.body).reduce(bodySize) { $0 - $1.length + Int64($1.replacement.count) }
     }
 
-    /// Removes the edit that adds missing dashes to the last delimiter if the body would then have a wrong length.
+    /// Removes the edit that adds missing dashes to the last delimiter, unless the fixed body has this Content-Length.
     mutating func leaveLastDelimiter(unlessLengthIs contentLength: Int64?) {
         guard contentLength != fixedBodySize,
             let index = findings.firstIndex(where: { $0.code == .wrongCloseDelimiter && $0.length == 0 }),

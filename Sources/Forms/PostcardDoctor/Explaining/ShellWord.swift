@@ -96,7 +96,7 @@ package enum ShellWord {
             && text.allSatisfy { $0.isLetterOrDigit || "-_./:@%+,=".utf8.contains($0) }
     }
 
-    /// Whether a character is invisible or changes the look of others. Joiners are excluded, because emoji use them.
+    /// Whether a character is invisible or changes the look of others. `false` for joiners, because emoji use them.
     private static func isUnprintable(_ scalar: Unicode.Scalar) -> Bool {
         if DisplayText.isPlain(scalar) { return false }
         return switch scalar.properties.generalCategory {

@@ -54,7 +54,7 @@ public struct Finding: Sendable, Hashable {
     /// The maximum number of consequences that are kept, enough to show a pattern.
     public static let maximumConsequences = 20
 
-    /// The severity of the problem. It differs from that of the code if this request loses more or less than usual.
+    /// The severity of the problem. It differs from that of the code if the problem does more or less harm than usual.
     public private(set) var severity: FormProblem.Severity
 
     /// The reason why servers refuse or misread the request, in a sentence or two.
@@ -101,7 +101,7 @@ extension Finding {
         Finding(code, in: place, at: offset, length: length, part: partIndex, message, advice: advice, edits: edits)
     }
 
-    /// A copy of the finding with another severity, for a problem that loses more or less than usual.
+    /// A copy of the finding with another severity, for a problem that does more or less harm than usual.
     func weighing(_ severity: FormProblem.Severity) -> Finding {
         var finding = self
         finding.severity = severity

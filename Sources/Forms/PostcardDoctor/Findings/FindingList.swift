@@ -206,7 +206,7 @@ package struct FindingGroup: Sendable {
         self.finding = finding
         let kept = finding.consequences.filter { !codes.contains($0.code) }
         let unkept = finding.consequenceCount - finding.consequences.count
-        // If all kept consequences repeat the finding, the remaining ones do too.
+        // If all kept consequences repeat the finding, those that were not kept count as repetitions too.
         let isAlike = kept.allSatisfy { $0.code == finding.code }
         repetitions = Places(
             Array(others) + kept.filter { $0.code == finding.code }, hidden: hidden + (isAlike ? unkept : 0))

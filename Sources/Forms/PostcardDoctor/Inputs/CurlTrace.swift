@@ -5,7 +5,7 @@ import PostcardForm
 ///
 /// A line of `--trace` has sixteen bytes in hexadecimal digits. A line of `--trace-ascii` has up to 64 characters, ends
 /// at a CRLF in the data, and shows a dot for every byte that is not printable ASCII. Every line begins with an offset,
-/// so the place of each byte is known, but the bytes shown as dots are lost.
+/// which gives the position of each byte. The bytes shown as dots are lost.
 struct CurlTrace: Sendable {
     /// The number of the request to return, from 1; `nil` for the first request with a body.
     private let entry: Int?
@@ -20,8 +20,8 @@ struct CurlTrace: Sendable {
     private(set) var isDamaged = false
     /// Whether any connection recorded so far uses TLS.
     private var usesTLS = false
-    /// Whether the returned request, or an earlier one, was sent over TLS. A wrong `https` may fail, but a wrong `http`
-    /// would send the form unencrypted.
+    /// Whether the returned request, or an earlier one, was sent over TLS. If only an earlier one was, `https` in the
+    /// request's URL is wrong, and sending may fail. A wrong `http` is worse: it sends the form unencrypted.
     private(set) var isSecure = false
 
     private enum Notation { case hexadecimal, characters }
@@ -120,8 +120,8 @@ struct CurlTrace: Sendable {
         hand(on: bytes, into: &output)
     }
 
-    /// The bytes between the data of two lines: CRLF, or nothing after a full line. They include blanks that an editor
-    /// may have removed from the end of the first line.
+    /// The bytes between the data of two lines: CRLF, or nothing after a full line. Blanks come first if an editor has
+    /// removed them from the end of the first line.
     private mutating func lineBreak(from end: Int, to next: Int) -> [UInt8] {
         guard next >= end, next - end <= 66 else {
             isDamaged = true

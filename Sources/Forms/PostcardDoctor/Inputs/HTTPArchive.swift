@@ -251,7 +251,7 @@ extension HTTPArchive.Request {
 
     private static func endsAuthority(_ byte: UInt8) -> Bool { "/?#".utf8.contains(byte) }
 
-    /// The scheme and host of the URL. Without a URL, they come from HTTP/2 pseudo-header fields outside of the head.
+    /// The scheme and host of the URL. Without a URL, both come from HTTP/2 pseudo-header fields, which the head lacks.
     fileprivate var origin: HTTPArchive.Origin {
         if let url, let (scheme, rest) = parts(of: url) {
             // A name and password before the host are left out, because people may share the curl command.
@@ -272,7 +272,7 @@ extension HTTPArchive.Request {
     }
 
     /// The bytes of the body. HAR stores a body as text. Some recorders write each byte that is not UTF-8 as a
-    /// character, and others leave it out; the recorded sizes show which.
+    /// character, and others leave it out. The recorded sizes show what the recorder did.
     fileprivate var body: Body {
         guard let postData, let bytes = postData.text, !bytes.isEmpty else {
             return Body(bytes: [], missing: missingBody)

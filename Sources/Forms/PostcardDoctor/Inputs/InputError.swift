@@ -150,7 +150,8 @@ enum ForeignInput: Sendable, Equatable {
         return isText ? .text : .binary
     }
 
-    /// Whether a line has two words and a version, or at least a method and a path. Other mistakes are reported later.
+    /// Whether a line begins with a word of letters, and either ends in an HTTP version or has a path as its second
+    /// word. Mistakes in such a line are reported later.
     private static func isRequestLine(_ line: ArraySlice<UInt8>) -> Bool {
         let words = line.split(separator: UInt8(ascii: " "))
         guard words.count >= 2, words[0].allSatisfy({ (0x41...0x5A).contains($0 & 0xDF) }) else { return false }

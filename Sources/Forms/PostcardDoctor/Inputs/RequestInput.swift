@@ -126,7 +126,7 @@ package struct RequestInput: Sendable {
         case failed(InputError)
     }
 
-    /// The maximum size of a HAR file, in bytes: enough for a long session in a browser.
+    /// The maximum size of an input that is read whole, in bytes: enough for the HAR file of a long browser session.
     package static let maximumArchiveBytes = 256 << 20
 
     /// The number of first bytes that distinguish the formats.

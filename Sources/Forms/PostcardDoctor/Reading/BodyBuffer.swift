@@ -86,7 +86,7 @@ struct BodyBuffer: Sendable {
         return end
     }
 
-    /// The number of dashes between the start of a line and an index.
+    /// The number of dashes before an index, if they begin a line; 0 if they do not.
     func dashes(before index: Int, atMost maximum: Int) -> Int {
         var start = index
         while index - start < maximum, self[start - 1] == .dash { start -= 1 }
@@ -119,7 +119,7 @@ enum LineBreak: Sendable, Hashable {
 
 /// Finds a short sequence of bytes in a long one.
 ///
-/// Compares sixteen positions at once with the first and last byte, which makes a search faster than hashing.
+/// Looks for the first and last byte at sixteen positions at once, which is faster than hashing.
 struct ByteSearch: Sendable {
     let needle: [UInt8]
 

@@ -19,8 +19,8 @@ enum BodyKind: CaseIterable {
     /// Whether the body begins with the signature of gzip (RFC 1952 §2.3.1).
     static func isGzip(_ buffer: BodyBuffer) -> Bool { buffer.holds([0x1F, 0x8B, 0x08], at: 0) }
 
-    /// Recognizes a form whose line breaks were removed or escaped, by the body's first bytes. Only the body's last
-    /// bytes may be a line break.
+    /// Recognizes a form whose line breaks were removed or escaped, by the body's first bytes. Line
+    /// breaks are allowed only at the end.
     init?(lineOf buffer: BodyBuffer) {
         var line = buffer.bytes[...]
         while let last = line.last, last == .lineFeed || last == .carriageReturn { line.removeLast() }

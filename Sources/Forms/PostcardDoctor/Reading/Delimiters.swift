@@ -1,10 +1,10 @@
 import PostcardForm
 
-/// The delimiters of a body as the body writes them. They may differ from the Content-Type.
+/// The delimiters of a body as the body writes them. They may differ from what the Content-Type says.
 struct DelimiterFormat: Sendable {
     /// The boundary that the body uses.
     let boundary: [UInt8]
-    /// The number of dashes before the boundary: two, or the number that the body has.
+    /// The number of dashes before the boundary in the body. A correct body has two.
     let dashes: Int
     /// The line break of delimiters and headers, taken from the first such line.
     let lineBreak: LineBreak
@@ -95,7 +95,7 @@ struct DelimiterFormat: Sendable {
         while let lineBreak = buffer.lineBreak(at: start) { start += lineBreak.length }
         let end = buffer.lineEnd(from: start, endingAtCarriageReturn: true)
         let line = buffer.bytes[start..<end]
-        // With the same boundary, only the dashes are wrong.
+        // A line with the same boundary does not count: only its dashes are wrong.
         guard line.starts(with: "--".utf8), !HiddenParts.core(of: line).elementsEqual(hiddenParts.core),
             !buffer.holds(delimiter, at: start)
         else { return nil }
@@ -128,7 +128,7 @@ enum DelimiterLine {
     case content
     /// The bytes are content. Their line differs from a delimiter only after the boundary.
     case lookalike
-    /// Every receiver reads the bytes as a delimiter, but the sender meant content, because no part follows.
+    /// No part follows the bytes, so the sender meant content. Every receiver still reads them as a delimiter.
     case heldByContent
     case delimiter(Delimiter)
 
@@ -188,7 +188,7 @@ struct DelimiterReader {
         }
         if format.dashes + dashes < 2 {
             var finding = missingDashes(at: start, format.dashes + dashes)
-            // Without a line break before it, the boundary may be the content of a part.
+            // At the start of a part's content, the boundary may itself be the content.
             if isAtStart, partIndex != nil { finding.edits = nil }
             findings.append(finding)
         }

@@ -15,7 +15,7 @@ struct DispositionReading {
         let value: Range<Int>
         let isQuoted: Bool
         let mistake: Mistake?
-        /// The range that a finding about the mistake marks.
+        /// The range of the wrong bytes, for a finding about the mistake.
         let mark: Range<Int>
         /// The range of the value with quotes other than ASCII double quotes; `nil` if there are none.
         var foreignQuotes: Range<Int>?
@@ -26,7 +26,7 @@ struct DispositionReading {
         case unescapedQuote, unquoted, unclosed, blanksAroundEquals
         /// A colon replaces the equals sign.
         case colon
-        /// The semicolon before the parameter is a comma or missing.
+        /// The semicolon before the parameter is replaced by a comma, or missing.
         case comma, noSemicolon
     }
 
@@ -39,7 +39,7 @@ struct DispositionReading {
         while end > range.lowerBound, bytes[end - 1].isBlank { end -= 1 }
         type = range.lowerBound..<end
         if Array(bytes[type]).contains(where: { $0 == .equals || $0 == .quote }) {
-            // The semicolon after the type is missing, or the type itself.
+            // Either the semicolon after the type is missing, or the type itself is.
             let word = bytes[type].prefix { $0.isTokenCharacter }.endIndex
             let isParameter = Self.beginsParameter(bytes, at: range.lowerBound, end: range.upperBound)
             index = isParameter ? range.lowerBound : word

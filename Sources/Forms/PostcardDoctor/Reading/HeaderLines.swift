@@ -245,7 +245,7 @@ extension BodyBuffer {
         }
     }
 
-    /// Whether a third of a name is at most two bytes from its usual index. If at most two bytes of the name are wrong,
+    /// Whether any third of a name is within two bytes of its usual index. If at most two bytes of the name are wrong,
     /// one third is intact. This test is a hundred times faster than a full comparison.
     private func holdsPiece(of name: [UInt8], near index: Int) -> Bool {
         let length = name.count / 3
@@ -264,7 +264,7 @@ extension BodyBuffer {
         "content-type", "content-length", "content-disposition", "content-transfer-encoding",
     ].map { Array($0.utf8) }
 
-    /// The number of inserted, removed or changed bytes between two texts. A large number stands for more than three.
+    /// The number of inserted, removed or changed bytes between two texts. The result is exact only up to three.
     private static func distance(_ one: [UInt8], _ other: [UInt8]) -> Int {
         let (most, many) = (3, 99)
         countSteps((2 * most + 1) * one.count)

@@ -18,7 +18,7 @@ struct HeaderReading {
     struct Located {
         let offset: Int64
         let bytes: [UInt8]
-        /// Whether the bytes are unchanged. Only then are indices in them exact offsets.
+        /// Whether the bytes are exactly those of the body. Only then is ``offset`` plus an index a byte's offset.
         var isExact = true
 
         /// The media type in the bytes, without its parameters.
@@ -59,8 +59,8 @@ struct HeaderReading {
             filename = header.filename
             contentType = header.contentType
             fields = header.fields
-            // .NET sends the filename twice, as `filename` and `filename*`. Receivers agree on the name, unless one is
-            // an encoded word.
+            // .NET sends the filename twice, as `filename` and `filename*`. Receivers agree on the name, unless
+            // `filename` is an encoded word.
             let plain = disposition?.parameter("filename").map { fixed.bytes[$0.value] }
             let isRepeated = plain.map { !$0.starts(with: "=?".utf8) } ?? false
             findings += header.warnings.filter {
