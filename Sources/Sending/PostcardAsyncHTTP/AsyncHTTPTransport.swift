@@ -23,7 +23,7 @@ import Synchronization
 /// arrives before the whole body was sent, sending stops: at once for a status of 300 or more, otherwise when the
 /// response ends. The connection is then closed.
 public struct AsyncHTTPTransport: UploadTransport {
-    /// Whether each connection's event loop reads the files that it sends. Defaults to `false`: other threads do.
+    /// Whether a connection's event loop also reads the files to send. Defaults to `false`: other threads read them.
     ///
     /// Files in the system's cache are then sent up to a fifth faster, about as fast as with `curl`. But a slow disk
     /// delays everything else on that event loop. So use this only in programs that do nothing else, such as `postcard
@@ -42,15 +42,15 @@ public struct AsyncHTTPTransport: UploadTransport {
 
     /// The configuration that ``init(connectTimeout:)`` uses. Change it and pass it to
     /// ``init(configuration:eventLoopGroup:)``. A refused connection fails at once, because the client's retry policy
-    /// decides whether to try again. There are up to 1,000 connections to a host. With the 8 connections of a new
-    /// `HTTPClient.Configuration`, further uploads would wait and time out.
+    /// decides whether to try again. Up to 1,000 connections to a host are allowed. A new `HTTPClient.Configuration`
+    /// allows only 8, and an upload that waits for a connection can time out.
     ///
     /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
     public static func configuration(connectTimeout: Duration = .seconds(30)) -> HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration()
         configuration.timeout.connect = TimeAmount(connectTimeout)
         configuration.connectionPool.retryConnectionEstablishment = false
-        // The caller decides how many uploads run at a time. An upload that waited for a connection would time out.
+        // The caller decides how many uploads run at a time. An upload that waits for a connection can time out.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1000
         return configuration
     }
@@ -68,11 +68,11 @@ public struct AsyncHTTPTransport: UploadTransport {
     ///     tracer are ignored, because the upload client has its own. The debug initializers of HTTP/1.1 connections
     ///     and HTTP/2 streams are ignored, because the transport sets them. With `retryConnectionEstablishment`, the
     ///     default of AsyncHTTPClient, a refused connection fails only after the connect timeout.
-    ///   - eventLoopGroup: The event loops of the connections. Defaults to those that all clients of the program share.
+    ///   - eventLoopGroup: The event loops of the connections. Defaults to the event loops that AsyncHTTPClient shares.
     public init(
         configuration: HTTPClient.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
     ) {
-        // libcurl also waits one second.
+        // libcurl also waits one second for a 100 (Continue).
         self.init(configuration: configuration, eventLoopGroup: eventLoopGroup, expectationPatience: .seconds(1))
     }
 
@@ -198,7 +198,7 @@ public struct AsyncHTTPTransport: UploadTransport {
             defer { connections.requests.remove(mark) }
             return try await response(to: head, of: request, reporting: outgoing.report)
         } catch {
-            // If reading the body failed, that error is the cause. It is thrown instead of the connection's error.
+            // If reading the body failed, the connection's error is only a consequence. So the reading error is thrown.
             throw blocks?.failure
                 ?? UploadError.mapping(error, of: request.url, afterSending: outgoing.beginning.isSent)
         }

@@ -23,7 +23,7 @@ final class BodyBlocks: Sendable {
         case empty
         /// The connection waits for a block. The closure is called when the block arrives.
         case awaited(@Sendable () -> Void)
-        /// There is a block. The reader waits for the connection to take the block, if there is a continuation.
+        /// A block is ready. If there is a continuation, the reader is waiting for the connection to take the block.
         case full(BodyBlock, CheckedContinuation<Bool, Never>?)
         /// The body has ended, and its last block was taken.
         case ended
@@ -113,11 +113,12 @@ final class BodyBlocks: Sendable {
         case later
         /// The body has ended.
         case end
-        /// Reading the body has failed.
+        /// No more blocks follow: reading the body has failed, or the request has ended.
         case broken
     }
 
-    /// Takes the next block. If it was not read yet, returns `later`, and calls the closure once it was read.
+    /// Takes the next block. If no block is ready, returns `later`, and calls the closure once there is a block or the
+    /// body has ended.
     func take(orCall wake: @escaping @Sendable () -> Void) -> Next {
         let (next, reader) = state.withLock { state -> (Next, CheckedContinuation<Bool, Never>?) in
             switch state {

@@ -19,7 +19,7 @@ final class BodyHandler: ChannelDuplexHandler {
     typealias OutboundIn = HTTPClientRequestPart
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// The number of bytes to write at a time. It is also the step of progress on a slow connection.
+    /// The maximum number of bytes to write at a time. Progress is reported after each such write.
     private static let chunkSize = 64 << 10
 
     /// The maximum number of bytes to write before checking for a response, if the socket accepts all bytes at once.
@@ -31,7 +31,7 @@ final class BodyHandler: ChannelDuplexHandler {
     private var state = State.idle
     /// The latest request on the connection. Responses belong to this request.
     private var request: OutgoingRequest?
-    /// The socket of the channel, if the channel has its own.
+    /// The socket of the channel; `nil` for a channel without its own socket, such as an HTTP/2 stream.
     private var socket: (any SocketOptionProvider)?
 
     private enum State {
@@ -53,7 +53,7 @@ final class BodyHandler: ChannelDuplexHandler {
         var bytesSent: Int64 = 0
         var bytesInFlight = 0
         var isEnded = false
-        /// Whether the body is being written. While this is `true`, the socket may accept bytes.
+        /// Whether blocks are being written. A nested call, made when the socket accepts bytes at once, does nothing.
         var isWriting = false
         /// The number of bytes sent when the event loop last checked for a response.
         var lastPause: Int64 = 0
@@ -117,7 +117,7 @@ extension BodyHandler {
                 context.write(wrapOutboundOut(.head(head)), promise: written)
                 request.body?.report(.sent(bytes: 0))
             case .removed:
-                // The upload was cancelled before its head was written. The request would be an empty form.
+                // The upload was cancelled before its head was written, so its body is gone.
                 refuse(promise, context)
             }
         case (.end, .begun(let body)):
@@ -142,8 +142,8 @@ extension BodyHandler {
         context.close(promise: nil)
     }
 
-    /// Whether the server has closed its side of the connection before the event loop noticed it. A request on such a
-    /// connection is lost, and it is unknown whether the server has read the request.
+    /// Whether the server has closed its side of the connection, even if the event loop has not noticed it yet. A
+    /// request on such a connection is lost, and the client cannot know whether the server has read the request.
     private func isClosedByServer() -> Bool {
         #if canImport(Glibc)
         // For a channel without its own socket, such as an HTTP/2 stream, the state is unknown.
@@ -197,13 +197,13 @@ extension BodyHandler {
         }
         let bytesBefore = transfer.bytesInFlight
         context.flush()
-        // If the socket accepted bytes at once, it can accept more. They are written after the event loop's other work.
+        // If the socket accepted bytes at once, it can accept more. The next bytes follow the event loop's other work.
         guard !transfer.isEnded, bytesBefore >= OutgoingBody.maximumBytesInFlight, transfer.bytesInFlight < bytesBefore
         else { return }
         if transfer.bytesSent - transfer.lastPause < Self.longestRun {
             writeMore()
         } else {
-            // The event loop checks its sockets only when it has no other tasks left.
+            // The event loop checks its sockets only if it has no tasks. So another thread schedules the next write.
             transfer.lastPause = transfer.bytesSent
             NIOThreadPool.singleton.submit { _ in writeMore() }
         }

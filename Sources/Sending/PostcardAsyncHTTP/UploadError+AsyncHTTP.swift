@@ -16,8 +16,8 @@ extension UploadError {
     /// `CancellationError` and an ``UploadError`` are returned unchanged. Errors of the form's own
     /// streams are never passed to this method.
     ///
-    /// - Parameter isBegun: Whether bytes of the request were sent. If so, a missing network means a lost connection;
-    ///   if not, it means that connecting failed.
+    /// - Parameter isBegun: Whether bytes of the request were sent. If `true`, an error that means a failure to connect
+    ///   is converted to a lost connection.
     static func mapping(_ error: any Error, of url: URL, afterSending isBegun: Bool) -> any Error {
         let mapped = mapping(error, of: url)
         guard isBegun, let failure = mapped as? UploadError, failure.code == .connectionFailed else { return mapped }
@@ -75,7 +75,7 @@ extension UploadError {
         case NWError.dns:
             connectionFailed(to: url, "there is no such host", underlyingError: error)
         case let error as HTTPClient.NWTLSError:
-            // The status -9816 is errSSLClosedNoNotify.
+            // The status -9816 is errSSLClosedNoNotify: the connection was closed without a TLS notification.
             tls(
                 error.status == -9816 ? .passes : .passesElsewhere, with: url, error.description, underlyingError: error
             )

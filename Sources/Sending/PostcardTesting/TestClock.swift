@@ -66,7 +66,7 @@ public final class TestClock: Clock, Sendable {
             return sleeper
         }
 
-        /// Whether an upload waits for the clock, and no task of the app waits for it.
+        /// Whether an upload waits for the clock, and no task of the app waits for the clock.
         var isUploadAsleep: Bool {
             sleepers.values.contains { $0.kind == .upload } && !sleepers.values.contains { $0.kind == .other }
         }
@@ -151,9 +151,9 @@ public final class TestClock: Clock, Sendable {
                             + "streams and preparations, at its interceptors, and at what its progress closure calls.",
                         at: location)
                 }
-                // If an upload sleeps, its wake-up is next. If not, the app itself may work first, such as begin
-                // another upload. The clock cannot know this work, but the app has probably finished it after these
-                // yields.
+                // If only uploads sleep, the next wake-up follows. Otherwise the app may have work to do first, such as
+                // beginning another upload. The clock does not know about this work. So it yields several times, which
+                // is probably enough for the app to finish the work.
                 guard state.withLock({ !$0.isUploadAsleep }) else { break }
                 for _ in 0..<20 { await Task.yield() }
             } while state.withLock { $0.work > 0 }

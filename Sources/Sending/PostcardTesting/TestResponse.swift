@@ -62,9 +62,9 @@ public struct TestResponse: Sendable {
     /// - Parameters:
     ///   - status: The status, such as 413.
     ///   - code: The kind of problem, such as `body-too-large`.
-    ///   - limit: The size in bytes that the form exceeds, or for the code `file-too-large` the maximum size of each
-    ///     file. Photos that follow the server's limit are then fitted to this size and sent again. Defaults to `nil`,
-    ///     no limit.
+    ///   - limit: The maximum size in bytes: of each file for the code `file-too-large`, of all files together for
+    ///     `files-too-large`, and of the whole body for any other code. Photos that follow the server's limit are then
+    ///     fitted to this size and sent again. Defaults to `nil`, no limit.
     public static func problem(_ status: HTTPResponse.Status, code: String, limit: Int64? = nil) -> TestResponse {
         let problem = Problem(
             status: status.code, code: code,

@@ -39,7 +39,7 @@ public final class TestServer: UploadTransport {
         var responses: Responses
         var uploads: [SentUpload] = []
         var isLookedAt = false
-        /// Whether a request without a response was reported.
+        /// Whether the test has failed because a request got no response.
         var hasFailed = false
     }
 
@@ -75,8 +75,8 @@ public final class TestServer: UploadTransport {
     ///
     /// - Parameters:
     ///   - clock: The clock for the client's waits. Defaults to `nil`: waits take no time.
-    ///   - respond: Called for each request, even at the same time. If the closure throws, the upload fails with its
-    ///     error.
+    ///   - respond: Called for each request, perhaps for several requests at the same time. If the closure throws an
+    ///     error, the upload fails with that error.
     ///   - fileID: The location at which failures are reported. Defaults to the caller.
     ///   - filePath: See `fileID`.
     ///   - line: See `fileID`.

@@ -63,10 +63,10 @@ struct DeliveryMachine: Sendable {
     /// The facts about the server that the latest attempt has shown.
     private struct Contact {
         let attempt: UploadAttempt
-        /// The server's support for resumption; `nil` if other uploads cannot rely on it.
+        /// The server's support for resumption, for other uploads; `nil` if this attempt has shown nothing reliable.
         var support: ResumptionSupport?
-        /// Whether the server may still resume uploads. Either it was busy when the client asked, or the request that
-        /// begins a resumable upload was lost.
+        /// Whether a later attempt may ask about resumption again, because this attempt has not shown that the server
+        /// does not resume uploads. For example, the server was busy when the client asked.
         var mayResumeLater = false
     }
 
@@ -90,7 +90,7 @@ struct DeliveryMachine: Sendable {
     /// The error of the last failed attempt.
     var lastError: UploadError? { errors.last }
 
-    /// The server's support for resumption, as this attempt has shown it; `nil` if other uploads cannot rely on it.
+    /// The server's support for resumption, for other uploads; `nil` if the latest attempt has shown nothing reliable.
     var support: ResumptionSupport? { contact?.support }
 
     /// The append size in bytes that succeeded after larger appends had failed; `nil` if none had failed.
@@ -107,7 +107,8 @@ struct DeliveryMachine: Sendable {
         history = RetrySchedule.History(after: rules.delivery)
     }
 
-    /// The request to delete a cancelled upload's bytes from the server; `nil` if the server keeps them or has none.
+    /// The request to delete a cancelled upload's bytes from the server. It is `nil` if the policy keeps such bytes, or
+    /// if there is no known upload resource.
     var deletion: UploadRequest? {
         guard let resumption, resumption.policy.deletesCancelledUploads, let resource = resumption.resource?.url,
             let offer = resumption.offer, let adapted = attempt?.request
@@ -218,7 +219,7 @@ extension DeliveryMachine {
     }
 
     private func send(_ request: UploadRequest, accepting statuses: Set<Int>, isSecret: Bool = false) -> Action {
-        // A server that has the form may recognize its key, and respond without reading the form again.
+        // A server that has the form may recognize its `Idempotency-Key`, and respond without reading the form again.
         .send(
             request, accepting: statuses,
             acceptsEarly: rules.acceptsEarly || history.delivery.mayHaveArrived, isSecret: isSecret)
@@ -280,8 +281,8 @@ extension DeliveryMachine {
     }
 
     /// Counts a failure by the retry policy or the resumption policy. The resumption policy applies if the server is
-    /// known to resume uploads. For a form that was too large for one request, it also applies if the server may resume
-    /// uploads.
+    /// known to resume uploads. For a form that was too large for one request, the resumption policy also applies if
+    /// the server may resume uploads.
     private mutating func failure(_ error: UploadError, of attempt: UploadAttempt) -> Failure {
         let mayPassInPieces = mayPassInPieces(error, of: attempt)
         var reason = RetrySchedule.Failure(error, pause: mayPassInPieces ? .zero : nil)
@@ -308,9 +309,9 @@ extension DeliveryMachine {
 
     private var mayResumeLater: Bool { contact?.mayResumeLater ?? false }
 
-    /// Whether a form that was refused as too large may be accepted in several smaller requests. The refusal names no
-    /// limit, as from a proxy. The next attempt then asks the server about resumption again, and begins with small
-    /// appends.
+    /// Whether a form that was refused as too large may be accepted in several smaller requests. This is so only if the
+    /// refusal names no limit, because then it may come from a proxy. The next attempt asks the server about resumption
+    /// again, and begins with small appends.
     private mutating func mayPassInPieces(_ error: UploadError, of attempt: UploadAttempt) -> Bool {
         guard mayResumeLater, resumption?.isInProgress == false, error.code == .refused, error.namesNoLimit,
             let length = attempt.request.body?.contentLength, !preparation.hasTriedPieces, var resumption

@@ -99,7 +99,7 @@ extension ResumableUpload {
     }
 
     /// Decides what to do with the upload resource after an append has failed. The request that began the upload counts
-    /// as an append if a 104 has named the resource ("Retry").
+    /// as an append if a 104 has named the resource (draft-ietf-httpbis-resumable-upload, "Retry").
     mutating func settle(
         _ error: UploadError, _ range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL, _ extent: Extent,
         _ resumption: inout Resumption
@@ -154,7 +154,7 @@ extension ResumableUpload {
         let count = range.upperBound - range.lowerBound
         guard offer.accepts(length) else { return cancel(resource, offer, then: .fail(error), &resumption) }
         if offer.limits.maximumAppendBytes ?? .max < count {
-            // This refusal counts as a rejection, because a server could lower its limit by one byte each time.
+            // The number of rejections is limited, because a server could lower its limit by one byte each time.
             return reject(error, &resumption) ?? locate(offer, &resumption)
         }
         let smallest = offer.limits.minimumAppendBytes ?? 0
@@ -173,7 +173,7 @@ extension ResumableUpload {
         if resumption.policy.saysNothing(response) { return .fail(refusal(response, by: request.url)) }
         resumption.hasAskedForLimits = true
         var limits = response.status.kind == .successful ? response.headerFields.uploadLimits(in: offer.version) : nil
-        // The lifetime in the response to OPTIONS belongs to another upload.
+        // A response to OPTIONS names the lifetime of new upload resources, not of this one.
         limits?.lifetimeSeconds = nil
         let offer = resumption.adopt(limits, offer)
         guard offer.accepts(length), offer.limits.maximumAppendBytes ?? .max < range.upperBound - range.lowerBound
@@ -188,7 +188,7 @@ extension ResumableUpload {
         return isOfProtocol || response.currentOffset.map { $0 != length } ?? false
     }
 
-    /// Counts a rejection, which is a response that accepted none of the bytes sent.
+    /// Counts a rejection: a response that shows that the server did not accept the bytes sent.
     ///
     /// - Returns: The end of the upload if there were too many rejections in a row; `nil` if the upload continues.
     mutating func reject(_ error: UploadError, _ resumption: inout Resumption) -> Action? {

@@ -6,8 +6,8 @@ import PostcardWire
 // MARK: - The creation of the upload resource
 
 extension ResumableUpload {
-    /// The problem codes of `postcard serve` for an incomplete form that it cannot store. The form may fit in one
-    /// request.
+    /// The problem codes with which `postcard serve` refuses to keep an incomplete form. The server may still accept
+    /// the whole form in one request.
     private static let noRoomCodes: Set = ["store-full", "too-many-unfinished-uploads"]
 
     /// Asks the server to make an upload resource, and sends the minimum number of bytes.
@@ -66,7 +66,7 @@ extension ResumableUpload {
     ) -> Action {
         var offer = offer
         if !offer.hasVersion(of: response) {
-            // The server uses the version in its response, even if the request names another version.
+            // If the response names another version than the request, the client continues in the response's version.
             let number = response.headerFields.interopNumber
             guard let version = resumption.policy.versions.first(where: { $0.interopNumber == number }) else {
                 let error = error(.changedVersion(response, by: url), of: url)
@@ -75,7 +75,7 @@ extension ResumableUpload {
             _ = resumption.noteRefusal(of: offer.version)
             offer = offer.inVersion(version)
         }
-        // The response to OPTIONS holds for every version. The next upload begins with the accepted version.
+        // The limits in the response to OPTIONS hold for every version. So the next upload can begin with this version.
         if !resumption.refusedVersions.isEmpty { support = .offered(offer) }
         resumption.create(resource, offer)
         offer = resumption.adopt(response, offer)
@@ -195,7 +195,7 @@ extension ResumableUpload {
         } else if let response = error.response, !resumption.policy.saysNothing(response) {
             support = .unlisted(inviting: next)
         } else if error.response != nil || [.connectionLost, .timedOut].contains(error.code) {
-            // Nothing is known about the server, but the server may respond in time to the next version.
+            // This failure says nothing about the server. The next attempt tries another version.
             _ = resumption.noteRefusal(of: version)
         }
         if error.response?.status == .badRequest, error.announcement?.location == nil, completeness != true,

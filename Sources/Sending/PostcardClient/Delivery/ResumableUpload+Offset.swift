@@ -147,7 +147,7 @@ extension ResumableUpload {
     }
 
     /// Handles the response to the request that asks the upload resource for the form's lost response. A server that no
-    /// longer has the lost response answers as to HEAD, or refuses.
+    /// longer has the lost response refuses, or reports its offset as in a response to HEAD.
     func proceed(
         afterFetchingFrom url: URL, _ offer: ResumptionOffer, with response: UploadResponse,
         otherwise lost: UploadError, _ resumption: inout Resumption

@@ -43,7 +43,7 @@ struct ResumableUpload: Sendable {
     let acceptedStatuses: Set<Int>
     var step = Step.new
 
-    /// The server's support for resumption, as this attempt has shown it; `nil` if other uploads cannot rely on it.
+    /// The server's support for resumption, for other uploads; `nil` if this attempt has shown nothing reliable.
     var support: ResumptionSupport?
 
     /// The result of an action.
@@ -131,7 +131,7 @@ struct ResumableUpload: Sendable {
         _ request: UploadRequest, _ policy: ResumptionPolicy, accepting acceptedStatuses: Set<Int>,
         _ known: KnownServer
     ) {
-        // If the form is too large for a proxy in one request, two further requests are worth their cost.
+        // A form that is probably too large for a proxy in one request is resumed even below the minimum size.
         guard let body = request.body, let length = body.contentLength, body.isReplayable,
             length >= policy.minimumBytes || length > known.appendBytes ?? .max
         else { return nil }
@@ -289,8 +289,8 @@ extension ResumableUpload {
             return begin(offer, &resumption)
         }
         if resumption.policy.saysNothing(response) {
-            // The server's bytes are kept if a proxy is busy or a token has expired. A form that is too large for a
-            // proxy is not sent as a whole.
+            // The response may come from a busy proxy, or mean an expired token. So the upload resource is kept, and a
+            // form that is too large for a proxy is not sent as a whole.
             let isBusy = resumption.policy.retryPolicy.statuses.contains(response.status.code)
             guard resumption.resource == nil, !(isBusy && isTooLarge(resumption)) else {
                 return .fail(refusal(response, by: url))

@@ -86,7 +86,7 @@ struct Resumption: Sendable {
     ///
     /// - Parameters:
     ///   - policy: The client's policy.
-    ///   - resource: The upload resource of an earlier process.
+    ///   - resource: The upload resource of an earlier process. Defaults to `nil`: there is none.
     init(_ policy: ResumptionPolicy, resource: URL? = nil) {
         self.policy = policy
         appendSize = AppendSize(policy.cautiousAppendBytes)
@@ -96,7 +96,8 @@ struct Resumption: Sendable {
 
     var resource: Resource? { if case .keeping(let resource, _) = server { resource } else { nil } }
 
-    /// Whether the form may have arrived, so that the upload resource must be asked before the form is sent again.
+    /// Whether the form may have arrived and there is an upload resource. The client must then ask that resource before
+    /// it sends the form again.
     var mustResume: Bool { isUnclear && resource != nil }
 
     /// The server's offer to resume uploads, if it is known.
@@ -192,8 +193,8 @@ struct Resumption: Sendable {
 
     /// Records how many bytes of the form the server has.
     ///
-    /// Resets the number of failures once the offset has grown by ``ResumptionOffer/worthwhileBytes(of:)``. If one
-    /// byte were enough, a server that accepts a byte with each attempt would keep a client busy.
+    /// Resets the number of failures once the offset has grown by ``ResumptionOffer/worthwhileBytes(of:)``. One byte is
+    /// not enough: a server that accepts one byte with each attempt must not keep the client busy.
     mutating func advance(to offset: Int64, of length: Int64) {
         update { $0.acknowledged = max($0.acknowledged, offset) }
         guard offset - countedBytes >= ResumptionOffer.worthwhileBytes(of: length) else { return }
@@ -273,8 +274,8 @@ struct AppendSize: Sendable, Hashable {
     /// Records the server's offset after an interruption.
     ///
     /// If the server received nothing of an append above the range ``cautious``, the next appends are smaller, so that
-    /// some bytes arrive. A smaller append may have failed by chance: only a second failure at the same offset reduces
-    /// the size.
+    /// some bytes arrive. An append that was not above the range may have failed by chance. So its first failure at an
+    /// offset does not reduce the size.
     mutating func noteOffset(_ offset: Int64, minimum: Int64) {
         guard let range = interrupted, !range.isEmpty else { return }
         interrupted = nil

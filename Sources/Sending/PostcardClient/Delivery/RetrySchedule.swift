@@ -105,7 +105,7 @@ package struct RetrySchedule: Sendable {
     ) -> Decision {
         var error = failure.error
         guard history.delivery != .accepted, error.code != .deadlinePassed, !error.isFinal else { return .fail(error) }
-        // If the interceptor's decision cannot be carried out, no other schedule tries to carry it out.
+        // An error after an interceptor's decision is final: no other schedule, such as a queue's, tries again.
         error.isFinal = failure.wish != .passOn
         let delay: Duration
         switch failure.wish {
@@ -205,7 +205,8 @@ package enum PossibleDelivery: Sendable, Hashable {
         }
     }
 
-    /// Records that an upload resource lacks some of the form. A form that was sent there is then on no server.
+    /// Records that an upload resource lacks some of the form. If the lost response was this resource's, no server has
+    /// the whole form.
     mutating func ruleOut(_ resource: URL) {
         if self == .responseLost(resource: resource) { self = .neverArrived }
     }

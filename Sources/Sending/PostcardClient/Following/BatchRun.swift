@@ -44,7 +44,7 @@ final class BatchRun: Sendable {
     /// - Parameters:
     ///   - items: The items to upload. The next item is taken when another upload may start.
     ///   - maximumConcurrentUploads: The maximum number of uploads at a time.
-    ///   - stopsAtFirstFailure: Whether one failure cancels the others.
+    ///   - stopsAtFirstFailure: Whether one failure cancels the other uploads.
     ///   - report: Called with the progress.
     ///   - events: Makes the upload of an item.
     init<Items: Sequence & Sendable>(
@@ -54,7 +54,7 @@ final class BatchRun: Sendable {
     ) where Items.Element: Sendable {
         self.stopsAtFirstFailure = stopsAtFirstFailure
         self.report = report
-        // Other sequences may know their count only after iterating.
+        // Only a random-access collection is sure to know its count without iterating.
         state = Mutex(State(progress: UploadBatchProgress(count: (items as? any RandomAccessCollection)?.count)))
         work = { run in
             var iterator = items.makeIterator()
@@ -185,8 +185,8 @@ extension BatchRun {
         waiting?.resume(returning: outcome)
     }
 
-    /// Changes the progress, and reports it without holding the lock. If another task is reporting, it reports this
-    /// change too.
+    /// Changes the progress, and reports the progress without holding the lock. If another task is reporting, that task
+    /// reports this change too.
     private func change(_ change: (inout UploadBatchProgress) -> Void) {
         guard let report else { return state.withLock { change(&$0.progress) } }
         var next = state.withLock { state -> UploadBatchProgress? in

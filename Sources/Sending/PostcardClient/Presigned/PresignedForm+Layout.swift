@@ -6,10 +6,11 @@ extension PresignedForm {
     /// The method of the request.
     package var method: HTTPRequest.Method { if case .put = kind { .put } else { .post } }
 
-    /// The statuses with which an object store accepts a file. A 303 is not followed: its URL has the key and the ETag.
+    /// The statuses with which an object store accepts a file. A 303 is not followed, because its `Location` already
+    /// has the key and the ETag.
     package static let acceptedStatuses: Set<Int> = [200, 201, 204, 303]
 
-    /// The header fields that the server has signed. Their `Content-Type` is that of the body.
+    /// The header fields that the server has signed for a PUT, without `Content-Length`. Empty for a POST.
     package var requestFields: HTTPFields {
         guard case .put(let given) = kind else { return HTTPFields() }
         var fields = HTTPFields()
@@ -137,7 +138,7 @@ extension PresignedForm {
 // MARK: - POST
 
 extension PresignedForm {
-    /// A copy of the form with all fields before the file.
+    /// A copy of the form with the signed fields first, then the form's own text fields, and the file last.
     private func filled(
         _ form: MultipartForm, _ signed: [String: String], _ file: FormPart, bytes: Int64
     ) throws(UploadError) -> MultipartForm {
@@ -171,7 +172,7 @@ extension PresignedForm {
     /// The key of the object that the store makes from a form, if the key is known before the store responds.
     ///
     /// - Parameters:
-    ///   - form: The form. Its text field `key` replaces the signed one.
+    ///   - form: The form. If it has a text field `key`, that field replaces the signed key.
     ///   - filename: The name of the file that is sent.
     func key(of form: MultipartForm, filename: String?) -> String? {
         let given = form.parts.last { $0.isField && $0.name.lowercased() == "key" }

@@ -130,8 +130,8 @@ public struct UploadedObject: Sendable {
     /// The key of the object, from the store's response or else from the form; `nil` if neither has it.
     public let key: String?
 
-    /// The identifier of the object's content, without its quotes; `nil` if the store does not return an identifier. It
-    /// lets a server check whether an object still has the uploaded content.
+    /// The identifier of the object's content, without its quotes; `nil` if the store does not return an identifier.
+    /// With the identifier, a server can check whether the object still has the uploaded content.
     public let etag: String?
 
     /// The store's response.

@@ -138,7 +138,7 @@ extension ObjectStoreProblem {
 /// The elements of an XML document that contain only text, such as those in the errors of object stores.
 ///
 /// These documents are flat, and some stores write them slightly wrong. On Linux, Foundation's parser is a separate
-/// library that needs libxml2, which is too much for six elements. So this type only looks for `<Name>text</Name>`, and
+/// library that needs libxml2, a large dependency for a few texts. So this type only looks for `<Name>text</Name>`, and
 /// ignores attributes and everything else. The texts are shown to people, and decide only about advice and about
 /// replacing a form by a new one.
 struct XMLElements: Sendable {

@@ -55,8 +55,8 @@ public struct UploadError: PostcardError {
         public static let earlyResponse = Code(rawValue: "early-response")
         /// The response body is larger than ``ResponseOptions/maximumBytes``.
         public static let responseTooLarge = Code(rawValue: "response-too-large")
-        /// The server accepted the form, but ``ResponseOptions/verification`` found that it received other bytes than
-        /// were sent. ``UploadError/response`` is the response.
+        /// The server accepted the form, but ``ResponseOptions/verification`` found that the server received other
+        /// bytes than were sent. ``UploadError/response`` is the response.
         public static let altered = Code(rawValue: "altered")
         /// An interceptor failed in a queue's upload, and the message contains its error. The queue tries again. A
         /// client throws the interceptor's error itself instead.
@@ -105,7 +105,7 @@ public struct UploadError: PostcardError {
     /// Whether a redirect led to another origin than that of the caller's URL.
     var hasLeftOrigin = false
 
-    /// Whether an interceptor has forbidden sending the form again.
+    /// Whether the form must not be sent again, because an interceptor's decision has led to this error.
     var isFinal = false
 
     /// The chance that another attempt succeeds; `nil` if the code alone determines it.

@@ -137,8 +137,8 @@ public struct UploadTimeouts: Sendable, Hashable {
     public var connect: Duration?
 
     /// How long a response may take, from the end of the form to the end of the response, before an attempt fails with
-    /// ``UploadError/Code/timedOut``. Defaults to five times ``idle``, which is five minutes. It also ends responses
-    /// that arrive byte by byte, which ``idle`` does not end.
+    /// ``UploadError/Code/timedOut``. Defaults to five times ``idle``, which is five minutes. This timeout also ends
+    /// responses that arrive byte by byte, which ``idle`` does not end.
     public var response: Duration? {
         get {
             switch responseLimit {

@@ -113,7 +113,7 @@ struct ResumptionOffer: Sendable, Hashable {
     /// Whether an upload of this many bytes can be resumed.
     ///
     /// A form is sent in a single request if the server accepts only a few bytes at a time, because resuming would need
-    /// too many requests. The same is true of a form no larger than the smallest append.
+    /// too many requests. A form no larger than the smallest append is also sent in a single request.
     func accepts(_ length: Int64) -> Bool {
         let smallestAppend = limits.minimumAppendBytes ?? 0
         let largestAppend = limits.maximumAppendBytes ?? .max
@@ -152,7 +152,7 @@ enum ResumptionSupport: Sendable, Hashable {
     case unlisted(inviting: ResumptionVersion?)
     case offered(ResumptionOffer)
 
-    /// Whether the server has said that it does not offer resumable uploads.
+    /// Whether the response to OPTIONS does not offer resumable uploads.
     var isUnlisted: Bool { if case .unlisted = self { true } else { false } }
 }
 
@@ -165,8 +165,8 @@ struct KnownServer: Sendable, Hashable {
     var appendBytes: Int64?
 }
 
-/// The offers and append sizes of servers. They save the client a question before every form, and a new search for the
-/// size limit.
+/// The known offers and append sizes of servers. With these, the client need not send OPTIONS before every form, or
+/// search for a proxy's size limit again.
 final class ResumptionOffers: Sendable {
     /// How long an entry is valid. It limits the time until a change of the server is noticed.
     private static let lifetime = Duration.seconds(3600)

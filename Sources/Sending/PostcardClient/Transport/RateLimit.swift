@@ -78,7 +78,7 @@ struct TokenBucket: Sendable {
 
     /// Reserves a burst.
     ///
-    /// - Parameter now: The current time of the bucket.
+    /// - Parameter now: The time since the creation of the bucket.
     /// - Returns: When the burst may be sent, which may be in the past.
     mutating func take(at now: Duration) -> Duration {
         // Idle time is not saved up. To catch up with a late timer, at most one burst is sent early.

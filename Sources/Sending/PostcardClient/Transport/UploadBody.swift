@@ -13,7 +13,7 @@ public final class UploadBody: Sendable {
     let rateLimit: RateLimit?
     let digests: ContentDigests?
 
-    /// The findings of readers about a body of unknown length; `nil` if the length is known.
+    /// The length and the ranges of the parts, as far as a reader has found them; `nil` if the length is known.
     private let findings: BodyFindings?
 
     /// Makes a body.

@@ -138,7 +138,7 @@ final class SharedTimer: Sendable {
             do {
                 try await clock.wait(until: time) { self.fire(number) }
             } catch {
-                // This task was replaced by one that ends earlier.
+                // The sleep was cancelled, because another task now sleeps until an earlier time.
             }
         }
         state.sleep = (number, time, task)

@@ -18,7 +18,7 @@ import PostcardWire
 /// - If the task is cancelled, it closes the connection, and ``send(_:reporting:)`` returns soon.
 public protocol UploadTransport: Sendable {
     /// The header fields that ``UploadClient`` adds to each upload, unless the upload has fields of the same name.
-    /// Defaults to none. Like the upload's own fields, they are not sent to another origin if they contain credentials.
+    /// Defaults to none. After a redirect to another origin, fields that may contain credentials are not sent.
     var defaultHeaderFields: HTTPFields { get }
 
     /// Returns whether a body of known length is sent with its `Content-Length` and not in chunks, which object stores

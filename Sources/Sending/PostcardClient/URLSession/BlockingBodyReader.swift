@@ -7,8 +7,8 @@ import Synchronization
 /// URLSession reads a body from an `InputStream`, synchronously. A form's own streams are asynchronous, so the reading
 /// thread waits for a task that reads them.
 ///
-/// URLSession may retain a stream long after its request has ended. The form's files are closed earlier: after the read
-/// in progress, or at once if there is none.
+/// URLSession may retain a stream long after its request has ended. So ``cancel()`` closes the form's files: after the
+/// read in progress, or at once if there is none.
 final class BlockingBodyReader: Sendable {
     private let state: Mutex<State>
 
@@ -74,7 +74,7 @@ final class BlockingBodyReader: Sendable {
                 if let error { throw error }
                 return nil
             }
-            // A second thread would get the bytes meant for the first.
+            // Another thread is reading, and two threads must not share the bytes.
             guard let held = state.reader else { throw CancellationError() }
             state.reader = nil
             return held

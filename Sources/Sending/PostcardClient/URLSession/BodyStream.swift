@@ -19,7 +19,7 @@ final class BodyInputStream: InputStream {
 
     override var streamStatus: Stream.Status { status }
 
-    // The transport has the error. URLSession needs to know only that there is one.
+    // The transport takes the error from the reader. For URLSession, the status `error` is enough.
     override var streamError: (any Error)? { nil }
 
     override var hasBytesAvailable: Bool { status == .open }
@@ -82,8 +82,8 @@ enum BoundBodyStream {
         return input
     }
 
-    /// Writes the body. Returns whether all of it was read, which does not matter if the connection has closed the
-    /// other end.
+    /// Writes the body. Returns `false` if reading the body failed, and `true` if the whole body was written or the
+    /// connection has closed the other end.
     private static func fill(_ output: OutputStream, from reader: BlockingBodyReader) -> Bool {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize / 2, alignment: 16)
         defer { buffer.deallocate() }

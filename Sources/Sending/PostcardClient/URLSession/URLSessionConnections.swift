@@ -20,8 +20,8 @@ final class URLSessionConnections: Sendable {
 
     /// The queue for calling methods of sessions. On Linux these methods wait for a queue that all sessions share, and
     /// so for the streams of other forms. Swift's own few threads must not wait for that queue, because the streams
-    /// need them. With a queue per session, about 250 sessions would use up Dispatch's threads and leave none for the
-    /// shared queue.
+    /// need these threads. All sessions use this queue, because about 250 such queues use up Dispatch's threads and
+    /// leave none for the shared queue.
     private static let calls = DispatchQueue(label: "Postcard URLSession")
 
     init(_ configuration: URLSessionConfiguration) {
@@ -154,8 +154,8 @@ extension URLRequest {
         httpShouldHandleCookies = false
         for field in request.headerFields { addValue(field.value, forHTTPHeaderField: field.name.rawName) }
         #if canImport(FoundationNetworking)
-        // Without this field, libcurl asks for a 100 (Continue) before a body in chunks, and waits a second for it. A
-        // blank value removes the field. An empty value would be sent, and some servers refuse it.
+        // If `Expect` is not set, libcurl asks for a 100 (Continue) before a body in chunks, and waits a second for it.
+        // A blank value removes the field. An empty value is sent as it is, and some servers refuse an empty `Expect`.
         if value(forHTTPHeaderField: "Expect") == nil { setValue(" ", forHTTPHeaderField: "Expect") }
         // If a reused connection breaks, libcurl starts the request over without its body. So the requests before an
         // upload must close their connections.

@@ -23,7 +23,7 @@ final class URLSessionUpload: Sendable {
         var reader: BlockingBodyReader?
         var task: URLSessionTask?
         var continuation: CheckedContinuation<UploadResponse, any Error>?
-        /// The error that the upload was cancelled with, if it is not an error of URLSession.
+        /// The error that ``cancel(_:)`` was first called with; `nil` if it was not called.
         var cause: (any Error)?
         var received = Data()
         /// The head of the response.
@@ -93,8 +93,9 @@ final class URLSessionUpload: Sendable {
         } catch {
             cancel(error)
             #if canImport(FoundationNetworking)
-            // Without a stream libcurl would send an empty body. For a body in memory, a stream would make libcurl send
-            // fewer bytes than the head announces, and wait until the connection is closed.
+            // Without a stream, libcurl sends an empty body. So a streamed body gets a stream that fails. A body in
+            // memory gets none: with a stream, libcurl sends fewer bytes than the head announces, and waits until the
+            // connection is closed.
             return content == nil ? BodyInputStream(nil) : nil
             #else
             return nil
@@ -188,8 +189,8 @@ final class URLSessionUpload: Sendable {
     ///   - bytesSent: The number of bytes of the body sent, as the session counts them.
     func complete(_ lastResponse: HTTPURLResponse?, _ error: (any Error)?, bytesSent: Int64) {
         let response = lastResponse.flatMap { $0.isInterim ? nil : $0 }
-        // Reporting the bytes before the end shows whether the response was early, and whether a lost connection had
-        // sent anything. If the session does not count bytes, neither is known.
+        // The sent bytes are reported before the upload ends. They show whether the response was early, and whether
+        // any bytes were sent before a connection broke. A session that does not count bytes shows neither.
         if request.body != nil, state.withLock({ $0.countsBytes }) {
             #if canImport(FoundationNetworking)
             sent(bytesSent)
@@ -212,7 +213,7 @@ final class URLSessionUpload: Sendable {
             // A refusal counts even if the server closed the connection before the end of its body.
             continuation?.resume(returning: UploadResponse(response, body: state.received))
         } else if let response, error != nil, isEarlySuccess(state) {
-            // A complete successful response counts too.
+            // A complete successful response also counts if the connection broke before the whole form was sent.
             continuation?.resume(returning: UploadResponse(response, body: state.received))
         } else if let error {
             continuation?.resume(throwing: UploadError(error, of: request.url, bytesSent: state.bytesSent))

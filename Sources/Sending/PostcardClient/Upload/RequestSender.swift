@@ -128,7 +128,7 @@ extension RequestSender {
             case .checkAgain(let time):
                 return time
             case .expired:
-                // The clock cancels the task, because this runs the cancellation handlers of transports and streams.
+                // The clock cancels the task, because the timer must not run the task's cancellation handlers itself.
                 time.clock.cancel { task.cancel() }
                 return nil
             }
@@ -150,7 +150,7 @@ extension RequestSender {
         }
     }
 
-    /// Starts a task on the current thread, because a switch of threads takes a twentieth of the time of a small form.
+    /// Starts a task on the current thread. A switch of threads takes a twentieth of the time to send a small form.
     /// If the caller is on an actor, the task starts on another thread, so that reading a file does not block the
     /// actor.
     private static func start<Value: Sendable>(
@@ -172,7 +172,8 @@ private final class RequestMonitor: Sendable {
 
     private struct State {
         var timeouts: RequestTimeouts
-        /// The error that the request was cancelled with, after a timeout or a stop; `nil` otherwise.
+        /// The error of a request that was cancelled because it timed out, or because the form exceeds the server's
+        /// limit; `nil` otherwise.
         var expired: UploadError?
         /// The server's announcement about resuming the upload, from interim responses.
         var announcement: ResumptionAnnouncement?

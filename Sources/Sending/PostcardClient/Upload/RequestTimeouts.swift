@@ -33,8 +33,8 @@ struct RequestTimeouts: Sendable {
     private var phase: UploadError.Phase
     private var isWaitingForNetwork = false
 
-    /// The start of the response's timeout: when the whole body was sent, or when an earlier response began. It starts
-    /// over when more of the body is sent during the response. `nil` before the timeout starts.
+    /// The start of the response's timeout: when the whole body was sent, or when the response began if that was
+    /// earlier. The timeout starts over when more of the body is sent during the response. `nil` before the start.
     private var responseStart: Instant?
 
     /// The largest number of bytes of the body reported as sent; `nil` before the connection is made.
@@ -62,7 +62,7 @@ struct RequestTimeouts: Sendable {
     ///
     /// - Parameter bodyLength: The length of the body, if it is known so far.
     mutating func note(_ event: TransportEvent, bodyLength: Int64?, at now: Instant) -> Bool {
-        // An interim response does not reset the timeouts, because a server could send them forever.
+        // An interim response does not reset the timeouts, because a server could send interim responses forever.
         if case .informed = event { return false }
         lastMove = now
         isWaitingForNetwork = false

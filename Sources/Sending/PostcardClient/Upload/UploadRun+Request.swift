@@ -71,7 +71,7 @@ extension UploadRun {
             maximumResponseBytes: client.responses.maximumBytes)
     }
 
-    /// Adds the digest of the body to an append of a resumable upload. A request with the whole form has one already.
+    /// Adds the digest of the body to an append of a resumable upload. Returns any other request unchanged.
     func digested(_ request: UploadRequest) async throws -> UploadRequest {
         guard client.responses.sendsDigests, request.method == .patch, let body = request.body,
             body.contentType == PartialUpload.mediaType, let digest = try await Self.digest(of: body)

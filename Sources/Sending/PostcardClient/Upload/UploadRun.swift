@@ -149,8 +149,8 @@ final class UploadRun: Sendable {
         }
     }
 
-    /// The limits that the server reports before anything is sent (draft-ietf-httpbis-resumable-upload §4.1.4). A
-    /// server that does not respond to OPTIONS has none; its refusal of the form then reports the limits.
+    /// The limits in the server's response to OPTIONS (draft-ietf-httpbis-resumable-upload §4.1.4). Without a
+    /// successful response there are no limits, until the server refuses the form with a limit.
     private func serverLimits() async throws -> FormSizeLimits {
         let patience = min(client.timeouts.total ?? Self.optionsPatience, Self.optionsPatience)
         let sender = self.sender(within: patience, idle: client.timeouts.idle, connect: client.timeouts.connect)
@@ -300,7 +300,7 @@ extension UploadRun {
 // MARK: - The end
 
 extension UploadClient {
-    /// Does some work of an upload, and cancels it when the upload's total timeout ends.
+    /// Does some work of an upload, and cancels the work when the upload's total timeout ends.
     ///
     /// - Parameters:
     ///   - start: When the upload began.
@@ -324,7 +324,7 @@ extension UploadClient {
 }
 
 extension UploadRun {
-    /// Does some work, and cancels it when the upload's total timeout ends.
+    /// Does some work, and cancels the work when the upload's total timeout ends.
     ///
     /// - Parameters:
     ///   - error: The error of the previous attempt.
