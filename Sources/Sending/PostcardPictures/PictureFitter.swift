@@ -106,7 +106,7 @@ public struct PictureFitter: Sendable {
         _ source: PictureSource, _ head: inout PictureHead, to limit: PictureLimit,
         keeping keep: (Data) throws -> FormPart.Content
     ) async throws -> FittedPicture {
-        // If the size does not matter, no codec has to read it.
+        // Without a limit for the edge, the size is not needed, so no codec has to read it.
         if limit.maximumEdge == .max, head.fits(limit) { return original(source, head) }
         if head.storedSize == nil { head = try codec.complete(head, of: source) }
         guard let size = head.size else { throw PictureFitError.unsupported(head.type) }
@@ -173,7 +173,7 @@ final class PictureTurns: Sendable {
         var free: Int
         var waiting: [(id: UInt64, continuation: CheckedContinuation<Void, any Error>)] = []
         var lastID: UInt64 = 0
-        /// The identifiers of waits that were cancelled before they began.
+        /// The identifiers of tasks that were cancelled before they began to wait.
         var cancelled: Set<UInt64> = []
     }
 
@@ -215,7 +215,7 @@ final class PictureTurns: Sendable {
             }
             continuation?.resume(throwing: CancellationError())
         }
-        // If a task is cancelled while it works, its identifier is removed here.
+        // If a task was cancelled just after its turn came, its identifier was recorded. It is removed here.
         state.withLock { _ = $0.cancelled.remove(id) }
     }
 

@@ -103,7 +103,7 @@ public struct PictureFitting: FormPreparation {
         try await prepare(parts, in: context, by: Self.fitter)
     }
 
-    /// Prepares the parts, not on the caller's actor, because it reads the sizes of files.
+    /// Prepares the parts. Does not run on the caller's actor, because reading files may take long.
     @concurrent
     func prepare(
         _ parts: [FormPart], in context: FormPreparationContext, by fitter: PictureFitter

@@ -50,7 +50,7 @@ final class PhoneSystem: Sendable {
             pending.removeAll { if case .sent = $0 { true } else { false } }
         }
 
-        /// Takes the events to report.
+        /// Removes the events to report and returns them. Also removes the uploads that these events end.
         mutating func takePending() -> [AttemptEvent] {
             defer {
                 pending = []
@@ -195,7 +195,7 @@ final class PhoneSystem: Sendable {
             return "The server has asked for credentials of upload \(id), for which the system wakes the app: await "
                 + "phone.wakeUp { … }"
         }
-        // The queue's database stores times with less precision.
+        // The queue's database stores times with less precision, so a shorter delay does not count.
         if let delay = upload.transfer.earliestBegin?.timeIntervalSince(date), delay > 0.01 {
             let seconds = Int64(min(delay - 0.01, 1e12).rounded(.up))
             return "Upload \(id) begins in \(seconds) seconds: await phone.advance(by: .seconds(\(seconds)))"
@@ -232,8 +232,8 @@ final class PhoneSystem: Sendable {
         }
     }
 
-    /// The events that the system reports for a response. While the phone is locked, it cannot store the response, and
-    /// reports an error.
+    /// The events that the system reports for a response. While the phone is locked, the system cannot store the
+    /// response, and reports an error.
     func events(of response: UploadResponse, to upload: HandedOver) -> [AttemptEvent] {
         let (transfer, status) = (upload.transfer, response.status.code)
         let isLocked = state.withLock { $0.isLocked }

@@ -285,7 +285,7 @@ public final class TestPhone: Sendable {
         case .response(let response):
             upload.sent.arrived()
             events = system.events(of: response, to: upload)
-            // The app gets this response, as with a session delegate that has no credentials.
+            // The system wakes the app to ask for credentials. The app has none, so it then gets this response.
             if response.status == .unauthorized, response.headerFields[.wwwAuthenticate] != nil,
                 system.state.withLock({ !$0.isRunning })
             {

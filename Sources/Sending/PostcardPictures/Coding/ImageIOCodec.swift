@@ -64,7 +64,7 @@ private struct ImageIOPicture: DecodedPicture {
         self.longerEdge = longerEdge
     }
 
-    /// The usual size of a camera's headers and color profile, in bytes.
+    /// An estimate of the size of the headers and a camera's usual color profile, in bytes.
     let fixedBytes: Int64 = 1200
 
     mutating func encode(_ encoding: PictureFit.Encoding) throws -> EncodedPicture {
@@ -81,7 +81,8 @@ private struct ImageIOPicture: DecodedPicture {
     private func decoded(toEdge edge: Int) throws -> CGImage {
         let factor = PicturePlan.subsampling(from: longerEdge, to: edge)
         var image = thumbnail(edge: edge, subsampling: factor)
-        // If ImageIO has scaled the picture twice, and so too small, it is decoded again without subsampling.
+        // ImageIO may apply both the subsampling and the maximum size, so that the result is too small. Then the
+        // picture is decoded again without subsampling.
         if factor > 1, let found = image, max(found.width, found.height) < min(edge, longerEdge) - 1 {
             image = nil
             image = thumbnail(edge: edge, subsampling: 1)

@@ -46,7 +46,7 @@ struct LibraryCodec: PictureCodec {
         var head = head
         head.storedSize = PictureSize(width: Int(clamping: found.width), height: Int(clamping: found.height))
         head.orientation = PictureOrientation(rawValue: Int(clamping: found.orientation)) ?? .upright
-        // Like an animation, the picture has several pages, and a JPEG would have only the first.
+        // A TIFF with several pages counts as animated, because a JPEG would have only its first page.
         head.isAnimated = found.has_pages
         return head
     }
@@ -56,7 +56,8 @@ struct LibraryCodec: PictureCodec {
     ) throws -> any DecodedPicture {
         guard let stored = head.storedSize else { throw PictureFitError.damaged("it has no size") }
         let receiver = RowReceiver(stored, edge: edge, orientation: head.orientation, maximumBytes: maximumBytes)
-        // The decoder may shrink the picture to twice the edge, because the filter scales better than the decoder.
+        // The decoder shrinks the picture to twice the edge at most. `RowScaler` does the rest, because it scales
+        // better.
         var options = picture_options(smallest_edge: UInt32(clamping: 2 * edge), memory: Self.memory)
         var failure = picture_failure()
         let code = source.withLibrarySource { source in
@@ -117,7 +118,8 @@ struct LibraryPicture: DecodedPicture {
                     rows.channels = UInt32(clamping: pixels.channels)
                     rows.profile = profile.isEmpty ? nil : profile.baseAddress
                     rows.profile_count = profile.count
-                    // A progressive JPEG is smaller, except for a small picture, because each scan needs tables.
+                    // A progressive JPEG is usually smaller. For a small picture it is larger, because each scan needs
+                    // tables.
                     let isProgressive = pixels.size.pixels >= 1 << 16
                     return picture_write_jpeg(
                         samples.baseAddress, &rows, Int32(clamping: quality), isProgressive, sink, &bytes, &count,
@@ -142,7 +144,8 @@ private final class RowReceiver {
     private var scaler: RowScaler?
     private var rows = 0
     private(set) var profile: [UInt8] = []
-    /// Whether the decoder found more pixels than the file's header announced. That size was checked against the limit.
+    /// Whether the decoder found more pixels than the file's header announced. Only the announced size was checked
+    /// against the limit.
     private(set) var isOversized = false
 
     init(_ stored: PictureSize, edge: Int, orientation: PictureOrientation, maximumBytes: Int64) {
@@ -152,7 +155,7 @@ private final class RowReceiver {
         self.maximumBytes = maximumBytes
     }
 
-    /// A receiver without rows for an encoder, which only asks whether to continue.
+    /// A receiver for an encoder. The encoder passes no rows to it, and only asks whether to continue.
     static var none: RowReceiver {
         RowReceiver(PictureSize(width: 0, height: 0), edge: 0, orientation: .upright, maximumBytes: 0)
     }
@@ -169,7 +172,7 @@ private final class RowReceiver {
         isOversized = size.width > stored.width || size.height > stored.height
         guard !isOversized else { return false }
         let channels = Int(clamping: rows.channels)
-        // The result's size is computed from the stored size, because a decoder that shrinks the picture may round.
+        // A decoder that shrinks the picture may round its size. So the result's size is computed from the stored size.
         let goal = stored.scaled(toEdge: edge)
         let target = PictureSize(width: min(goal.width, size.width), height: min(goal.height, size.height))
         scaler = RowScaler(from: size, channels: channels, to: target, orientation: orientation)

@@ -62,7 +62,7 @@ struct RowScaler {
     /// A ring buffer of the latest source rows. Row `y` is at `y % ringRows`.
     private var ring: [UInt8]
     private let ringRows: Int
-    /// A row after vertical scaling, with extra space at its end, because four numbers are read at a time.
+    /// A row after vertical scaling. It has extra space at its end, because four numbers are read at a time.
     private var blended: [Float]
     private var rowsReceived = 0
     private var rowsWritten = 0

@@ -2,8 +2,8 @@ import PostcardCLibrary
 
 /// Searches for the largest edge, and then for the best quality, at which the JPEG of a picture fits its maximum size.
 ///
-/// The picture is as large as possible at quality 50, and then as good as possible. Because every try costs an
-/// encoding, the sizes of other encodings are predicted from the tries.
+/// The picture is as large as possible at quality 50, and then as good as possible. Each try costs an encoding. So the
+/// sizes of encodings that were not tried are predicted from the tries.
 struct PictureFit: Equatable {
     /// The edge and the quality with which to encode the picture.
     struct Encoding: Hashable {
@@ -32,7 +32,7 @@ struct PictureFit: Equatable {
     static let qualities = 50...82
     static let smallestEdge = 640
 
-    /// The first edge to try: the picture's own longer edge, or the longest that is allowed.
+    /// The first edge to try: the picture's own longer edge or the maximum edge, whichever is shorter.
     let edge: Int
     let maximumBytes: Int64
     /// The number of bytes that do not depend on the pixels: the headers and the color profile.
@@ -101,12 +101,13 @@ struct PictureFit: Equatable {
         let quality = predictedQuality(edge: edge, bytes: goal)
         let most = (tooMuch ?? Self.qualities.upperBound + 1) - 1
         if quality >= Double(lowest) { return min(max(Self.whole(quality), lowest), most) }
-        // The prediction may be slightly wrong.
+        // The predicted size may be slightly too large, so the lowest quality may still fit.
         let isNear = predictedBytes(Encoding(edge: edge, quality: lowest)) <= Double(maximumBytes) * 1.06
         return isNear && !isLate ? lowest : nil
     }
 
-    /// A quality to try between the best that fits and the lowest that does not; `nil` if another try is not worth it.
+    /// A quality to try between the best one that fits and the lowest one that does not fit; `nil` if another try is
+    /// not worth it.
     private func betterQuality(than best: Try) -> Int? {
         let quality = best.encoding.quality
         let tooMuch = tries.filter { $0.encoding.edge == best.encoding.edge && $0.encoding.quality > quality }
@@ -179,7 +180,7 @@ extension PictureFit {
         let start = Encoding(edge: edge, quality: tries.last?.encoding.quality ?? Self.qualities.upperBound)
         var step = Self.step(Double(start.quality))
         let goal = log(max(bytes - Double(fixedBytes), 1))
-        // The prediction uses the nearest encoding, which depends on the result. So the prediction is made twice.
+        // The nearest encoding depends on the step, which is only guessed at first. So the prediction is made twice.
         for _ in 0..<2 {
             guard let nearest = nearest(edge: edge, step: step) else { break }
             let stepPower = stepPower(near: edge)

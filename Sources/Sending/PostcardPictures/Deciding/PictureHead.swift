@@ -56,8 +56,8 @@ enum PicturePlan: Equatable {
         }
     }
 
-    /// The number of bytes that a new JPEG may always have, even if its original is smaller. Without it, a tiny JPEG
-    /// could not be scaled, because a new JPEG may have longer headers.
+    /// The number of bytes that a new JPEG may always have, even if its original is smaller. A tiny JPEG may become
+    /// larger when it is scaled, because a new JPEG may have longer headers.
     private static let fewBytes: Int64 = 4096
 
     /// The longest edge that libjpeg decodes and encodes. A longer row would also need much memory.
@@ -249,7 +249,7 @@ extension PictureHead {
         for _ in 0..<Self.mostPieces {
             let header = try bytes.bytes(at: offset, count: Self.headerBytes)
             guard case .unit(let unit) = container.unit(header, at: offset) else {
-                // In other formats, the first chunks contain the whole header.
+                // In other formats, the size is in the first chunks, so the walk may end here.
                 if container == .jpeg { throw Self.cutOff("its head") }
                 return
             }

@@ -132,7 +132,7 @@ public struct PictureBudget: Sendable, Hashable {
         if let known = spent[index] { return known }
         var open = sizes.indices.filter { spent[$0] == nil }
         let total = open.reduce(0) { $0 + Double(sizes[$1]) }
-        // The extra bytes are divided too, because a picture of another type may become larger as a JPEG.
+        // All originals fit. The bytes that remain are divided too, because a picture may become larger as a JPEG.
         if total <= Double(left) { return whole(Double(left) * Double(sizes[index]) / total) }
 
         var rest = Double(left)
@@ -161,7 +161,7 @@ public struct PictureBudget: Sendable, Hashable {
 
     /// Rounds down to a whole number. A number that is slightly too small because of rounding errors is rounded up.
     private func whole(_ bytes: Double) -> Int64 {
-        // The greatest Int64 becomes a Double that is one greater.
+        // The greatest Int64 becomes a Double that is one greater, and so does not fit into an Int64.
         Int64(exactly: (bytes + 0.001).rounded(.down)).map { min($0, left) } ?? left
     }
 }

@@ -50,7 +50,7 @@ final class PictureBytes {
         }
         descriptor = opened
         do {
-            // Directories and pipes can be opened, but not read at an offset.
+            // Directories and pipes can be opened, but not read at an offset. For them, one of these calls throws.
             let length = try opened.seek(offset: 0, from: .end)
             var first: UInt8 = 0
             _ = try withUnsafeMutableBytes(of: &first) { try opened.read(fromAbsoluteOffset: 0, into: $0) }
@@ -69,7 +69,7 @@ final class PictureBytes {
     /// The bytes of a range; fewer if the file ends within the range.
     func bytes(at offset: Int64, count wanted: Int) throws(PictureFitError) -> ArraySlice<UInt8> {
         guard offset >= 0, offset < count, wanted > 0 else { return [] }
-        let available = Int(min(Int64(wanted), count - offset))  // Fits: at most `wanted`.
+        let available = Int(min(Int64(wanted), count - offset))  // At most `wanted`, which is an Int.
         guard let descriptor else {
             let start = data.startIndex + Int(clamping: offset)
             return Array(data[start..<(start + available)])[...]

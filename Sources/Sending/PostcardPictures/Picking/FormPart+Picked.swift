@@ -76,8 +76,8 @@ struct PickedAsset: PickedItem {
         self.component = component
     }
 
-    // The app needs permission to read the library; without it, no item is found. With permission for some photos, only
-    // these are found, and the picker does not add to them:
+    // The app needs permission to read the library; without it, no item is found. With permission for selected photos,
+    // only these are found. Picking a photo does not add it to them:
     // developer.apple.com/documentation/photokit/selecting-photos-and-videos-in-ios
     private var asset: PHAsset? {
         PHAsset.fetchAssets(withLocalIdentifiers: [identifier], options: nil).firstObject

@@ -38,7 +38,7 @@ enum LoadedFile {
         }
         do {
             try FileManager.default.copyItem(at: file, to: copy)
-            // A document may be a folder. A folder without search permission could not be removed.
+            // A document may be a folder. Removing a folder needs its search permission.
             let type = try FileManager.default.attributesOfItem(atPath: copy.path)[.type] as? FileAttributeType
             let isFolder = type == .typeDirectory
             try FileManager.default.setAttributes(

@@ -24,7 +24,8 @@ struct PictureName: Equatable {
     ///   - mimeTypes: The types that the library lists, most preferred first.
     ///   - fileExtension: The extension of the most preferred type.
     init(_ file: String, mimeTypes: [String], fileExtension: String?) {
-        // The file's own extension shows its type. The library's list also has types that it could have returned.
+        // The file's own extension shows its type. The library's list also has types into which the library could have
+        // converted the file.
         let known = MediaType.forExtension(of: file)
         contentType = known ?? mimeTypes.lazy.compactMap { try? MediaType($0) }.first
         let name = file.isEmpty ? "picture" : file
@@ -43,7 +44,7 @@ struct PictureName: Equatable {
         let type = known == nil ? type : OfferedType(type, fileExtension: Self.extension(of: file))
         contentType = known ?? type.mediaType
 
-        // A name must not contain path separators. Finder shows a colon in a name as a slash.
+        // A filename must not contain a slash, nor a colon, which Finder shows as a slash.
         let suggestion = (suggestedName ?? "").map { $0 == "/" || $0 == ":" ? "-" : String($0) }.joined()
         let given = suggestion.allSatisfy { $0 == "." || $0 == " " } ? file : suggestion
         let suffix = Self.extension(of: given)
@@ -69,7 +70,7 @@ struct PictureName: Equatable {
     init(original: String, file: String, type: OfferedType) {
         let suffix = Self.extension(of: original)
         let stem = suffix.isEmpty ? original : String(original.dropLast(suffix.count + 1))
-        // The extension is kept as the camera wrote it, such as ".HEIC".
+        // If the original is sent, its extension is kept as the camera wrote it, such as ".HEIC".
         self.init(suggested: original == file ? original : stem, file: file, type: type)
     }
 

@@ -15,7 +15,7 @@ struct BackgroundCarrier: AttemptCarrier {
 
     func connect() async throws {
         let (session, store) = (session, store)
-        // The failure for uploads that an earlier process was sending itself when it ended.
+        // The failure for uploads that an earlier process, not the system, was sending when that process ended.
         let unclear = session.retryPolicy.unclearFailure
         try store.directory.whileNoneSends {
             try store.database.write { try $0.recoverUploads(failingUnclear: unclear) }
@@ -45,7 +45,8 @@ struct BackgroundCarrier: AttemptCarrier {
         // A resumed upload must keep the request in the resume data. Otherwise the system may send the whole form
         // again.
         guard let row = row ?? nil, row.signed == nil, row.resumeData == nil else { return nil }
-        // With the old fields, the server may refuse the form. The upload is then handed to the system again.
+        // If the closure throws, the old fields are sent. If the server then refuses the form, the upload is handed to
+        // the system again.
         return try? await headerFields(row.upload)
     }
 
@@ -75,7 +76,7 @@ struct BackgroundCarrier: AttemptCarrier {
             // If the app is being suspended, the remaining uploads are handed to the system when the app runs again.
             let grant = try store.activity.granted()
             defer { grant.end() }
-            // The queue now has another form for this upload, which is sent next.
+            // The queue now has a new form for this upload. The next attempt sends that form.
             if try await replaceExpiredForm(of: row) {
                 return QueueMachine.Refusal(outcome: .stopped(mayHaveArrived: false), hasBegun: false)
             }
@@ -280,8 +281,8 @@ extension Database {
         return Set(values.compactMap(String.fromDatabaseValue))
     }
 
-    /// The uploads to hand to a background session next: first those that are due, by priority, and then others by
-    /// time.
+    /// The uploads to hand to a background session next: first those that are due, by priority, and then others by the
+    /// time at which they are due.
     func transfersToClaim(
         _ claim: QueueMachine.Claim, for session: String, at now: Date
     ) throws -> [QueuedUpload.ID] {

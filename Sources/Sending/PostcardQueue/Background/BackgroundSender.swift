@@ -283,7 +283,7 @@ final class BackgroundSender: Sendable {
     /// The reason why a sender leaves its session.
     private enum Leaving {
         case closed
-        /// The other process uses the session, and records how its uploads end.
+        /// The process that has handed over the uploads uses the session, and records how they end.
         case refused
         /// No upload that another process has handed to the system is left.
         case nothingOpen
@@ -304,7 +304,8 @@ final class BackgroundSender: Sendable {
             for waiter in inbox.waiters { waiter.resume() }
             return await hasNothingOpen(opened) ? .nothingOpen : nil
         } catch {
-            // The system must not wait for a queue that cannot be opened. It keeps the events for the next process.
+            // The system must not wait for a queue that cannot be opened. It keeps its events for the next process that
+            // connects.
             if opened == nil { callHandlers() }
             if inbox.waiters.isEmpty { note(error) }
             for waiter in inbox.waiters { waiter.resume(throwing: error) }
@@ -316,7 +317,8 @@ final class BackgroundSender: Sendable {
     /// Whether no upload that another process has handed to the system is left.
     private func hasNothingOpen(_ opened: QueueRun<BackgroundCarrier>?) async -> Bool {
         guard duty == .settling, opened?.hasAttempts == false else { return false }
-        // An upload may have been paused during the round. Its transfer is stopped first, and its end is recorded.
+        // An upload may have been paused during the round. The session is kept until the transfer has stopped and its
+        // end is recorded.
         if (try? await service.transfers().isEmpty) == true { return true }
         signalLater()
         return false

@@ -35,8 +35,8 @@ package protocol TransferService: Sendable {
     /// Disconnects this process, whose transfers continue. The process may keep the session.
     func disconnect() async
 
-    /// Disconnects this process and gives up the session for another process. The ends of open transfers do not matter
-    /// then.
+    /// Disconnects this process and gives up the session for another process. The process then needs no reports of how
+    /// open transfers end.
     func release() async
 }
 

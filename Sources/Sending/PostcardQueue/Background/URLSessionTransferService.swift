@@ -33,7 +33,7 @@ struct URLSessionTransferService: TransferService {
                 continue
             }
             transfers[id] = task.state == .completed
-            // An earlier process ended between making the task and starting it.
+            // If an earlier process ended between making the task and starting it, the task is started here.
             if task.state == .suspended { task.resume() }
         }
         return transfers
@@ -239,7 +239,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         let number = task.taskIdentifier
         Task {
             let (disposition, credential) = await answer(challenge)
-            // The system then reports the task as cancelled.
+            // The system reports such a task as cancelled, so the rejection is recorded here.
             if disposition == .cancelAuthenticationChallenge {
                 state.withLock { _ = $0.rejected.insert(number) }
             }

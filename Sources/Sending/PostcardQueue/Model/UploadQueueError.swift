@@ -22,7 +22,7 @@ public struct UploadQueueError: PostcardError {
 
         /// The queue's directory cannot be made, read or written, or other users can write to it.
         public static let unusableDirectory = Code(rawValue: "unusable-directory")
-        /// The file is not the database of a queue, or is damaged. It stays unchanged.
+        /// The database is damaged or is not that of a queue. Its file stays unchanged.
         public static let damaged = Code(rawValue: "damaged")
         /// The database was made by an older version, and is moved to a new folder (see ``UploadQueue/setAside``).
         static let older = Code(rawValue: "older")

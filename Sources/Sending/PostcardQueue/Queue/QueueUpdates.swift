@@ -7,8 +7,7 @@
 /// ```
 ///
 /// Lists are at least 250 milliseconds apart, and combine the changes in between. On Apple platforms, changes by other
-/// processes cause a new list too. On Linux, they are in the next list, after this process begins, ends or changes an
-/// upload.
+/// processes cause a new list too. On Linux, such changes are in the list that follows the next change by this process.
 public struct QueueUpdates: AsyncSequence, Sendable {
     let queue: UploadQueue
     let limit: Int

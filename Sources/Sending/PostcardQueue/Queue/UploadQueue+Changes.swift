@@ -67,7 +67,7 @@ extension UploadQueue {
                 throw UploadQueueError.invalidURL(url, error)
             }
             if !store.hasBody(row) { throw UploadQueueError.bodyMissing(id) }
-            // The new server may lack the form even if the old server has it.
+            // A server with another origin may lack the form even if the old server has it.
             try db.readdressUpload(
                 id, to: url, keepingDelivery: url.hasOrigin(of: row.upload.url), at: time.date())
         }

@@ -34,7 +34,7 @@ extension UploadQueue {
                 removeImports(of: [row.uuid], in: store)
             }
             store.notifyChange()
-            // The process that sends the upload still uses the upload resource, and may have a newer one.
+            // A process that sends the upload still uses the upload resource, and asks the server itself when it stops.
             return (row?.upload.state == .sending && store.hasSender ? nil : leftover, sessions)
         }
         await stopTransfers(of: sessions)

@@ -44,12 +44,12 @@ extension UploadQueue {
             }
         } catch {
             guard let id = recorded.withLock(\.self) else { throw error }
-            // The upload is recorded, and the next run continues.
+            // The upload is recorded, and the next run copies its remaining items.
             if Self.isInterruption(error), !Task.isCancelled { return id }
             do {
                 try await remove(id)
             } catch  where error.mayPass {
-                // The upload is in the queue, so the caller must get its identifier.
+                // The upload could not be removed and is still in the queue, so the caller must get its identifier.
                 return id
             } catch {}
             throw error

@@ -60,8 +60,8 @@ extension UploadQueue {
     }
 
     /// Describes the queue in a text for a support mail: the events that the queue waits for, the attempts and errors
-    /// of the uploads that are not done, and the log of this process. The system's log has it too (subsystem
-    /// `Postcard`).
+    /// of the uploads that are not done, and the log of this process. The system's log has the log of this process too
+    /// (subsystem `Postcard`).
     ///
     /// ```swift
     /// mail.attach(await queue.diagnostics())
@@ -140,7 +140,7 @@ extension QueueStore {
         }
     }
 
-    /// The identifier just before those of the newest `count` uploads; 0 if there are no older uploads.
+    /// The identifier of the newest upload that is older than the newest `count` uploads; 0 if there is none.
     fileprivate func idBeforeNewest(_ count: Int) throws(UploadQueueError) -> QueuedUpload.ID {
         try database.read { db in
             try Int64.fetchOne(

@@ -51,7 +51,7 @@ extension UploadQueue {
             }
             group.addTask { [self] in await keepImporting() }
             group.addTask { [updates = store.updates] in
-                // Uploads may wait for a network.
+                // The states of uploads that wait for a network may have changed.
                 for await _ in NetworkMonitor.shared.changes() { updates.notify() }
             }
             for await _ in store.changes.stream() {

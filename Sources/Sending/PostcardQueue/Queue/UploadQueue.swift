@@ -183,9 +183,9 @@ public final class UploadQueue: Sendable {
 
     /// The folders in the queue's directory with queues of older versions of this package, oldest first.
     ///
-    /// A queue whose database an older version has written cannot be used. When it is opened, its database and its
-    /// forms are moved into a new folder, and an empty queue takes its place. Nothing in the folder is sent or removed.
-    /// Tell the user, and remove the folder when it is no longer needed.
+    /// A queue whose database an older version has written cannot be used. When such a queue is opened, its database
+    /// and its forms are moved into a new folder, and an empty queue takes its place. Nothing in the folder is sent or
+    /// removed. Tell the user, and remove the folder when it is no longer needed.
     ///
     /// - Throws: ``UploadQueueError`` if the queue cannot be opened.
     public var setAside: [URL] {

@@ -90,9 +90,9 @@ public final class UploadQueueList {
         do { try await queue.run() } catch { sendingError = error as? UploadQueueError }
     }
 
-    /// Keeps the list up to date until the task is cancelled, or until the queue cannot be read, with the reason in
-    /// ``error``. Waits until the device is unlocked for the first time after a start. Tries again after a failure that
-    /// may pass, such as that of a full disk.
+    /// Keeps the list up to date until the task is cancelled, or until the queue cannot be read. ``error`` is then the
+    /// reason. Waits until the device is unlocked for the first time after a start. Tries again after a failure that
+    /// may pass, such as a full disk.
     public func follow() async {
         followingError = nil
         while !Task.isCancelled {

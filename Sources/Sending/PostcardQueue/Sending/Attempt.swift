@@ -42,8 +42,8 @@ package enum AttemptEvent: Sendable {
     case invalidated(SessionProblem)
 }
 
-/// The way in which an attempt ended. `QueueMachine.EndedAttempt` adds the response's body to it. From these the queue
-/// decides the ``AttemptOutcome``, and from the outcome the `Settlement` that the database records.
+/// The way in which an attempt ended. `QueueMachine.EndedAttempt` has the end and the response's body. From both, the
+/// queue decides the ``AttemptOutcome``. The outcome then leads to the `Settlement`, which the database records.
 package enum AttemptEnd: Sendable {
     /// The system received a server's response.
     ///
@@ -75,7 +75,7 @@ extension UploadRow {
         return upload.conditions.notBefore
     }
 
-    /// Whether a sender is sending the upload.
+    /// Whether a sender has the upload. A background session also has uploads that are due later.
     ///
     /// - Parameter session: The identifier of the sender's background session; `nil` for a sender in this process.
     func isHeld(by session: String?) -> Bool {
@@ -136,7 +136,7 @@ extension AttemptOutcome {
                 let response = UploadResponse(
                     status: HTTPResponse.Status(clamping: status), headerFields: headerFields, body: body)
                 // A success counts even if the system reports too few bytes sent. After a broken connection, the system
-                // repeats the request without reporting it, and a server that already has the form responds early. The
+                // repeats the request and does not report that. A server that already has the form responds early. The
                 // system may also have lost the count after a relaunch.
                 let isAccepted = statuses.contains(response.status.code)
                 self =
@@ -155,11 +155,11 @@ extension AttemptOutcome {
     /// and PATCH sends the missing bytes. The response to PATCH is the server's response to the whole form.
     private static func isResumption(_ method: HTTPRequest.Method) -> Bool { method == .patch || method == .head }
 
-    /// The outcome if the system sent nothing after asking the upload resource for its offset. The response is not the
-    /// response to the form, which may have arrived before.
+    /// The outcome if the system sent nothing after asking the upload resource for its offset. The response is not
+    /// about the form. The form may have arrived before.
     private static func afterAsking(_ response: UploadResponse, by url: URL) -> AttemptOutcome {
         if response.status.kind == .successful {
-            // Revision 01 of the draft has a field with the opposite meaning.
+            // Both fields are read. In revision 01 of the draft, another field has the opposite meaning.
             let fields = response.headerFields
             let isComplete =
                 fields.uploadCompleteness(in: .newest) == true || fields.uploadCompleteness(in: .interop3) == true

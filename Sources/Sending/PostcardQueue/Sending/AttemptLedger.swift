@@ -30,7 +30,7 @@ struct AttemptLedger: Sendable {
     /// The uploads whose attempts are open.
     var uploads: [QueuedUpload.ID] { open.values.map(\.upload) }
 
-    /// Adds an attempt. This happens before it begins, because its end may be reported at once.
+    /// Adds an attempt. Must be called before the attempt begins, because its end may be reported at once.
     mutating func add(_ row: UploadRow) {
         open[row.attempt] = Attempt(upload: row.upload.id)
     }

@@ -21,7 +21,8 @@ package enum Interruption: String, Sendable, Hashable, CaseIterable {
 }
 
 extension Interruption {
-    /// The number of interruptions in a row after which the upload fails: with the delays, after about a day.
+    /// The number of interruptions in a row after which the upload fails. The delays between them add up to about a
+    /// day.
     static let maximumCount = 50
 
     /// The longest delay before an upload is sent again, in seconds.

@@ -19,7 +19,7 @@ final class LocalSender: Sendable {
         /// The number of bytes that each attempt in progress has sent.
         var bytesSent: [AttemptID: Int64] = [:]
         var events: [AttemptEvent] = []
-        /// The first error of the queue in an attempt.
+        /// The first error of the queue's database or files in an attempt. It ends the run.
         var failure: UploadQueueError?
     }
 
@@ -153,7 +153,7 @@ extension LocalSender: AttemptCarrier {
         return [:]
     }
 
-    // The app checks a response during the attempt, so this sender does not check it.
+    // The app has already checked the response during the attempt, so the run must not check it again.
     var judges: Bool { false }
 
     func rejection(of response: QueuedUpload.Response, to upload: QueuedUpload) -> UploadError? { nil }
@@ -289,7 +289,7 @@ extension LocalSender {
     }
 }
 
-/// Adds the header fields from ``BackgroundSession/headerFields``, and new ones once after a 401.
+/// Adds the header fields from ``QueueOptions/headerFields``. After a 401, adds new ones and sends the form once more.
 private struct SessionFields: UploadInterceptor {
     let upload: QueuedUpload
     let headerFields: @Sendable (QueuedUpload) async throws -> HTTPFields

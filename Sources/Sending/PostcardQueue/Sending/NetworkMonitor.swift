@@ -21,7 +21,8 @@ final class NetworkMonitor: Sendable {
             self?.update(
                 NetworkPath(
                     isCellular: path.usesInterfaceType(.cellular), isExpensive: path.isExpensive,
-                    // The system connects a VPN on demand when something is sent.
+                    // A network that needs a connection counts as available: the system connects a VPN on demand when
+                    // something is sent.
                     isConstrained: path.isConstrained, isAvailable: path.status != .unsatisfied))
         }
         monitor.start(queue: DispatchQueue(label: "Postcard network"))
@@ -37,8 +38,8 @@ final class NetworkMonitor: Sendable {
     /// A stream with an element at once and after every change.
     func changes() -> AsyncStream<Void> { signal.stream() }
 
-    /// Waits for the monitor's first update, at most a second. Without the wait, a run that ends when no upload is left
-    /// to send could end before that update.
+    /// Waits for the monitor's first update, at most a second. A run that ends when no upload is left to send must not
+    /// end before that update.
     func untilKnown() async {
         try? await within(.seconds(1), or: CancellationError()) { [self] in
             for await _ in changes() where path != nil { return }

@@ -78,7 +78,7 @@ extension QueueMachine {
         case claim(Claim)
         case begin(UploadRow)
         case list
-        /// Call the system's completion handlers. Then the system suspends the app.
+        /// Call the system's completion handlers. The system may then suspend the app.
         case callHandlers
         /// Wait for the next event.
         ///
@@ -96,8 +96,8 @@ extension QueueMachine {
     struct Claim: Sendable, Equatable {
         /// The maximum number of uploads.
         let count: Int
-        /// The maximum number of uploads to give to the carrier before they are due. The limit keeps them from delaying
-        /// other uploads. Only the system accepts such uploads.
+        /// The maximum number of uploads to give to the carrier before they are due. The limit leaves room for uploads
+        /// that are due. Only the system accepts uploads before they are due.
         let later: Int
         /// The uploads to leave unmarked even if they are due.
         let excluded: Set<QueuedUpload.ID>
@@ -112,7 +112,7 @@ extension QueueMachine {
         var makesFields = false
         /// Whether the app makes new presigned forms in place of expired ones.
         var makesForms = false
-        /// The statuses of success for uploads whose endpoints have no own statuses.
+        /// The statuses that mean success, for uploads whose endpoints do not list their own.
         var acceptedStatuses = Set(200..<300)
         /// How long an upload may take as a whole; `nil` means no limit. The system has its own limit for each attempt.
         var totalTimeout: Duration?
@@ -131,8 +131,8 @@ extension QueueMachine {
     struct Session {
         enum Connection {
             case disconnected
-            /// The carrier is connected. Some attempts in the database may be missing in the carrier: those of earlier
-            /// processes, and those after a failure that could not be saved.
+            /// The carrier is connected. Some attempts in the database may be missing in the carrier: attempts of
+            /// earlier processes, and attempts that did not begin because an action failed.
             case connected
             /// The carrier has all attempts in the database.
             case compared
@@ -156,7 +156,7 @@ extension QueueMachine {
         /// The number of sessions in a row that have ended by themselves.
         var endings = 0
 
-        /// Disconnects from a session that has ended. It reports no more events.
+        /// Disconnects from a session that has ended. Such a session reports no more events, so none are awaited.
         mutating func leave() {
             connection = .disconnected
             report = .complete(awaited: [])
@@ -225,8 +225,8 @@ extension QueueMachine {
     /// The state of the current round.
     struct Round {
         var hasOnlyProgress = false
-        /// Whether to ask the carrier for attempts that have ended without a report. The event `deliveredAll` may have
-        /// arrived before the handlers, or belong to an earlier wake-up.
+        /// Whether to ask the carrier for attempts that have ended without a report. The event `deliveredAll` is not
+        /// enough: it may have arrived before the handlers, or belong to an earlier wake-up.
         var mustList = false
         var nextDue: Date?
         /// The reason why the system does not accept uploads.

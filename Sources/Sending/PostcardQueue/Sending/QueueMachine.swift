@@ -84,8 +84,8 @@ struct QueueMachine: Sendable {
             return finish(at: now)
         case (.beginning(_, let rows), .done): return begin(rows[...], at: now)
         case (.beginning(let row, let rows), .refused(let refusal)):
-            // Uploads are handed over even before they are due. So this time keeps the upload from being handed over
-            // again at once. An upload that was put back into the queue needs no such wait.
+            // A refused upload is postponed, so that it is not handed over again at once. An upload that was put back
+            // into the queue needs no such wait.
             if !refusal.outcome.isStopped { postponed[row.upload.id] = now.addingTimeInterval(Rules.postponement) }
             ledger.end(row.attempt, refusal.outcome, hasBegun: refusal.hasBegun)
             return settle(then: .begin(rows), at: now)
@@ -118,10 +118,10 @@ extension QueueMachine {
         receive(news.events)
         if session.hasEnded { session.leave() }
         session.hasHandlers = session.hasHandlers || news.hasHandlers
-        // Attempts that have ended since `deliveredAll` are still to be reported.
+        // Attempts may have ended since `deliveredAll`. The list shows those whose ends are still to be reported.
         round.hasOnlyProgress = news.hasOnlyProgress && session.connection == .compared
         if case .complete = session.report { round.mustList = news.hasHandlers }
-        // The system forgets an attempt's end after reporting it, so the end is recorded first.
+        // The system forgets an attempt's end after reporting it, so the end is recorded before the run gives up.
         if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
         switch session.connection {
         case .disconnected:
@@ -152,7 +152,7 @@ extension QueueMachine {
             state = .reading
             return .read
         case .compare(let comparison):
-            // It is unknown to which uploads these attempts belong.
+            // These attempts of the carrier are not in the database, so their uploads are unknown.
             let unknown = comparison.carried.filter { !$0.value && comparison.recorded[$0.key] == nil }.keys
             if unknown.isEmpty { return recover(from: comparison, at: now) }
             state = .dropping(comparison)
@@ -282,7 +282,7 @@ extension QueueMachine {
         switch state {
         case .settling(_, then: .close): return callHandlers(then: .end)
         case .settling(_, then: let step):
-            // These uploads are claimed, but the carrier does not have their attempts.
+            // These uploads are claimed, but their attempts did not begin. The next round finds them by a comparison.
             if case .begin(let rows) = step, !rows.isEmpty { session.connection = .connected }
             recordFailures += 1
             // The response is only in memory. If the sender ends first, the form is sent again with the same
@@ -290,11 +290,11 @@ extension QueueMachine {
             if rules.session == nil, mayPass, recordFailures < Self.maximumRecordFailures {
                 return rest(until: now.addingTimeInterval(Self.recordPause))
             }
-        // Some uploads may have been claimed.
+        // Some uploads may have been claimed. The next round finds them by a comparison.
         case .claiming: session.connection = .connected
         default: break
         }
-        // The action cannot succeed now, and the system must not wait for it.
+        // The system must not wait until the action succeeds, so its completion handlers are called now.
         return callHandlers(then: .giveUp(nil))
     }
 }

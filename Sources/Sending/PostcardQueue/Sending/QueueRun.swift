@@ -2,7 +2,7 @@ import GRDB
 import PostcardClient
 import PostcardFoundation
 
-/// Carries out attempts: this process, or the system.
+/// Carries out attempts. `LocalSender` does so in this process, and `BackgroundCarrier` hands them to the system.
 protocol AttemptCarrier: Sendable {
     func connect() async throws
 
@@ -47,7 +47,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
     private let store: QueueStore
     private let time: QueueTime
     private let carrier: Carrier
-    /// The time of the last check for expired uploads.
+    /// The time of the last check of the clock, by which the run notices that the clock was set back.
     private var lastDate: Date?
     /// The time at which the next upload expires.
     private var nextExpiry: Date?
@@ -62,7 +62,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
     /// Records that the database is intact, because the process may end before it closes the queue.
     func noteRest() { store.database.noteRest() }
 
-    /// Whether the database records attempts of the carrier.
+    /// Whether the database records attempts of the carrier. Also `true` if the database cannot be read.
     var hasAttempts: Bool {
         let attempts = try? store.database.read { try $0.attempts(of: machine.rules.session) }
         return attempts?.isEmpty != true
@@ -160,12 +160,12 @@ struct QueueRun<Carrier: AttemptCarrier> {
 
     /// Corrects due dates that a wrong clock has set, at the first call and whenever the clock was set back.
     private mutating func redateUploads(at now: Date) throws {
-        // A sender that only stops uploads may have other settings than the sender of these uploads.
+        // A sender with a maximum of 0 only stops uploads. The sender that has sent them may allow longer delays.
         if lastDate == nil || isSetBack(at: now), machine.rules.maximumConcurrentUploads > 0 {
             let (session, latest) = (machine.rules.session, now.addingTimeInterval(machine.rules.longestDelay))
             // Reading first avoids a write, which locks the database. iOS ends an app that is suspended with a lock.
             if try store.database.read({ try $0.hasMisdatedUploads(at: now, after: latest, of: session) }) {
-                // The system may still report the ends of attempts.
+                // The system may still report the ends of these uploads' attempts, so the uploads wait a little.
                 let due = now.addingTimeInterval(Interruption.lost.delay(after: 1))
                 try store.database.write { db in
                     try db.correctLaterTimes(to: now)
@@ -177,8 +177,8 @@ struct QueueRun<Carrier: AttemptCarrier> {
         lastDate = now
     }
 
-    /// Whether the clock was set back since the last check. Small corrections are ignored, because they would cost much
-    /// reading.
+    /// Whether the clock was set back since the last check. A correction of up to a minute is ignored, because each one
+    /// costs a search of the database.
     private func isSetBack(at now: Date) -> Bool { lastDate.map { now < $0.addingTimeInterval(-60) } ?? false }
 
     private mutating func recorded() throws -> [AttemptID: QueuedUpload.ID] {
@@ -190,7 +190,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         for progress in progress {
             store.progress.note(progress.upload, bytesSent: progress.bytesSent)
             if progress.isFirst {
-                // If this write fails, the upload is only listed as waiting although it is being sent.
+                // If this write fails, only the list is wrong: the upload is being sent, but listed as waiting.
                 try? store.database.writeWithoutSync { try $0.beginTransfer(of: progress.upload) }
                 store.changes.notify()
                 store.updates.notify()
@@ -236,7 +236,8 @@ struct QueueRun<Carrier: AttemptCarrier> {
     /// Records the results of attempts for their uploads.
     private func settle(_ attempts: [QueueMachine.EndedAttempt]) throws {
         let now = time.date()
-        // If the clock was set back, an upload that is done now would seem to be the oldest and would be removed.
+        // If the clock was set back, earlier uploads have later times. These are corrected, because otherwise an upload
+        // that is done now counts as the oldest and is removed.
         let isSetBack = isSetBack(at: now)
         let settled = try store.database.write { db in
             if isSetBack { try db.correctLaterTimes(to: now) }

@@ -71,7 +71,8 @@ extension QueueMachine.Rules {
         // The server has the form, even if the upload was cancelled or paused in the meantime.
         if case .accepted(let response) = outcome { return .done(response) }
         guard row.attempt == attempt.id else { return nil }
-        // An upload that can resume needs no question. If an earlier attempt was unclear, the user was already asked.
+        // Whether to ask the user before a form is sent again that may have arrived. An upload that can resume needs no
+        // question. If an earlier attempt was unclear, the user was already asked.
         let asks = !retryPolicy.repeatsUnclear && row.resource == nil && attempt.resumeData == nil
         // The user is asked even if the upload was paused in the meantime, because resuming it would send it again
         // without a question. If the user has retried the upload or sent it to another URL, the earlier attempt does
@@ -103,9 +104,10 @@ extension QueueMachine.Rules {
             return .delay(until: now, because: QueuedUpload.Failure(error), as: .staleForm, mayHaveArrived: false)
         case .failed(let error, let pause):
             let failure = RetrySchedule.Failure(error, at: now, pause: pause)
-            // After a broken connection, the system repeats a request without reporting it. So without a response, the
-            // form may have arrived, even if the latest failure is another one. The system's count of bytes does not
-            // help, because a suspended app does not receive it. A 409 may be the response to an earlier request.
+            // After a broken connection, the system repeats a request and does not report the repetition. So without a
+            // response, the form may have arrived, even if the latest failure is another one. The system's count of
+            // bytes does not help, because a suspended app does not receive it. A 409 may be the response to an earlier
+            // request.
             let isRepeated = session != nil && attempt.hasBegun
             var history = row.history(after: isRepeated ? .responseLost(resource: nil) : delivery)
             history.add(failure)

@@ -7,7 +7,7 @@ import Synchronization
 package struct ChangeBroadcast: Sendable {
     /// How often a queue checks for changes by itself, because notifications may get lost.
     let pollInterval: Duration
-    /// Notifies all listeners of a name. Those in this process are notified too, although they know the change already.
+    /// Notifies all listeners of a name. These include the listeners in this process, which need no notification.
     let post: @Sendable (_ name: String) -> Void
     /// Calls a closure for each notification of a name from any process, until the returned object is released.
     let listen: @Sendable (_ name: String, _ notify: @escaping @Sendable () -> Void) -> Listener

@@ -320,7 +320,8 @@ extension Database {
         try forgetResumptionsOfEndedUploads()
     }
 
-    /// The condition for expired uploads, written like the condition of the index `upload_expires`.
+    /// The condition for expired uploads, written like the condition of the index `upload_expires`, so that SQLite uses
+    /// the index.
     private static let isExpired = "expires <= ? AND state NOT IN ('done', 'failed', 'cancelled')"
 
     /// Pauses or resumes the whole queue. The order of the uploads stays the same.
@@ -375,7 +376,7 @@ extension Database {
         if let group, !group.isNull { try release(group) }
     }
 
-    /// Schedules the first upload of a group that has not ended, if it waited for earlier uploads.
+    /// Schedules the first upload of a group that is not done or cancelled, if that upload waited for earlier ones.
     private func release(_ group: DatabaseValue) throws {
         try execute(
             sql: """

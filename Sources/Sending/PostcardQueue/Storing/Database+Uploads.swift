@@ -153,8 +153,8 @@ extension Database {
             sql: "UPDATE upload SET schedule = 0 WHERE schedule = 1 AND (due <= ? OR typeof(due) <> 'real')",
             arguments: [now.timeIntervalSince1970])
         while true {
-            // The rows are sorted by the stored column, like the index. With a converted value, SQLite would sort all
-            // rows.
+            // The rows are sorted by the stored column `upload.priority`, not by the converted value. So SQLite uses
+            // the order of the index.
             let candidates = try masks.compactMap { mask in
                 try Row.fetchOne(
                     self,
@@ -179,10 +179,10 @@ extension Database {
                     WHERE id = ? AND schedule = 0
                     """, arguments: [now.timeIntervalSince1970, id])
             guard changesCount == 1 else {
-                // Without this error, the damaged index would return the same upload again and again.
+                // The index is damaged. The error ends the loop, which would find the same upload again.
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an index does not match its table")
             }
-            // Only the system can use resume data.
+            // Only the system can use resume data, so an attempt of this process removes it.
             try forgetResumption(of: id)
             if let row = try readable(id) { return row }
         }
@@ -216,8 +216,8 @@ extension Database {
 
     /// Puts back into the queue the uploads that an earlier process was sending when the process ended.
     ///
-    /// - Parameter failure: The failure of uploads whose form may have arrived and that have no upload resource, which
-    ///   could be asked. Defaults to `nil`: these uploads are put back too.
+    /// - Parameter failure: The failure of uploads whose form may have arrived and that have no upload resource, so
+    ///   that no server can be asked what has arrived. Defaults to `nil`: these uploads are put back too.
     func recoverUploads(failingUnclear failure: QueuedUpload.Failure? = nil) throws {
         if let failure {
             let unclear = try QueuedUpload.ID.fetchAll(
@@ -265,7 +265,7 @@ extension Database {
         try execute(sql: "DELETE FROM resumption WHERE id = ?", arguments: [id])
     }
 
-    /// Records that an upload is sent again before the system has stopped its attempt.
+    /// Removes the record of a pause, because the upload is sent again before the system has stopped the old attempt.
     func forgetPausing(of id: QueuedUpload.ID) throws {
         try execute(sql: "DELETE FROM resumption WHERE id = ? AND resumeData IS NULL", arguments: [id])
     }

@@ -59,7 +59,7 @@ struct QueuedRequest {
     var presigned: PresignedForm?
     var acceptedStatuses: Set<Int>?
 
-    /// The header fields to store: those of the request, except those that the form and the URL determine.
+    /// The header fields to store: all of the request except those that the form or the URL determines.
     fileprivate func storedFields(for body: UploadBody?) throws -> HTTPFields {
         let request = try UploadRequest(
             url: url, method: method, headerFields: headerFields, body: body, maximumResponseBytes: 0)

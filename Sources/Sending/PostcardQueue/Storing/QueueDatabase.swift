@@ -14,8 +14,8 @@ final class QueueDatabase: Sendable {
     private let directory: QueueDirectory
     private let activity: ExpiringActivity
     private unowned let pool: DatabasePool
-    /// The pool, which closes the database when it is released. If the pool were closed explicitly, its log would not
-    /// be written back (https://github.com/groue/GRDB.swift/issues/739).
+    /// The pool, which closes the database when it is released. It must not be closed explicitly, because its log is
+    /// then not written back (https://github.com/groue/GRDB.swift/issues/739).
     private let owned: Mutex<DatabasePool?>
 
     /// The version of the tables that this code makes.
@@ -35,10 +35,10 @@ final class QueueDatabase: Sendable {
         self.directory = directory
         self.activity = activity
         path = directory.databasePath
-        // The files are compared before SQLite makes its other files.
+        // The files are compared with their recorded state before SQLite makes its other files.
         let isKnown = directory.isAsClosed
         wasReadThrough = !isKnown
-        // If opening fails, there is no object, so an unchecked database is not recorded as intact.
+        // If opening fails, `deinit` does not run. So an unchecked database is not recorded as intact.
         let pool = try Self.open(directory, readingAll: !isKnown)
         self.pool = pool
         owned = Mutex(pool)
@@ -54,7 +54,8 @@ final class QueueDatabase: Sendable {
         // Several processes may use the database at the same time, with short writes.
         configuration.busyMode = .timeout(30)
         configuration.prepareDatabase { db in
-            // On Darwin, FULL alone leaves bytes in the drive's cache. Temporary files would be outside the directory.
+            // On Darwin, FULL alone leaves bytes in the drive's cache. Temporary tables are in memory, because their
+            // files would be outside the directory.
             try db.execute(
                 sql: """
                     PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;
@@ -66,7 +67,7 @@ final class QueueDatabase: Sendable {
         }
         do {
             let pool = try DatabasePool(path: path, configuration: configuration)
-            // The pool has set NORMAL, but committed writes must survive a power failure.
+            // The pool has set `synchronous` to NORMAL, but committed writes must survive a power failure.
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             try pool.read { try $0.checkContent(directory, readingAll: all) }
             try pool.write { db in
@@ -89,7 +90,7 @@ final class QueueDatabase: Sendable {
         let grant = activity.begin()
         defer { grant?.end() }
         owned.withLock { $0 = nil }
-        // If another process has the database open, its writes change the files again.
+        // If another process writes to the database later, its files no longer match the recorded state.
         directory.noteClosing()
     }
 

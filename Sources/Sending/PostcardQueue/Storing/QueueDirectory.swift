@@ -23,7 +23,7 @@ final class QueueDirectory: Sendable {
     let bodies: PrivateDirectory
     let imports: PrivateDirectory
     private let freeBytes: @Sendable (URL) -> Int64?
-    /// The use of the database, which lasts as long as the database may be open.
+    /// Registers the database as open in this process, until this object is released.
     let use: OpenDatabases.Use
     private let locking = Mutex(())
 
@@ -105,7 +105,7 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// The size of the database and its log, in bytes.
+    /// The size of the database and SQLite's other files, in bytes.
     func databaseBytes() throws -> Int64 {
         try ([Self.databaseName] + Self.companionNames).reduce(0) { sum, name in
             let (total, isTooLarge) = sum.addingReportingOverflow(try root.status(of: name)?.size ?? 0)
@@ -113,8 +113,8 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Makes the directory readable while the phone is locked, and excludes it from backups. Otherwise uploads that are
-    /// restored on another phone would be sent a second time.
+    /// Makes the directory readable while the phone is locked. Excludes it from backups, so that another phone does not
+    /// restore its uploads and send them a second time.
     private static func protect(_ url: URL) throws {
         #if canImport(Darwin)
         var directory = url
@@ -122,7 +122,7 @@ final class QueueDirectory: Sendable {
         values.isExcludedFromBackup = true
         try directory.setResourceValues(values)
         #if !os(macOS)
-        // Existing files may have another protection.
+        // New files inherit the directory's protection, but existing files do not.
         let names = [databaseName.string, "\(databaseName)-wal", "\(databaseName)-shm", bodiesName.string]
         let files = names.map { url.appending(path: $0).path }.filter(FileManager.default.fileExists(atPath:))
         for path in [url.path] + files {
@@ -203,7 +203,7 @@ final class QueueDirectory: Sendable {
 
     /// Opens the body of an upload.
     ///
-    /// - Throws: `FileError`, also if the body has another length.
+    /// - Throws: `FileError`, also if the length of the body is not `length`.
     func openBody(_ upload: UUID, length: Int64) throws(FileError) -> FileDescriptor {
         guard let name = FilePath.Component(upload.uuidString) else {
             throw FileError("open", bodies.path, Errno.invalidArgument)
@@ -261,8 +261,8 @@ final class QueueDirectory: Sendable {
 }
 
 extension FileError: PassingError {
-    /// Whether the call may succeed later: after a locked phone, a full disk or too many open files. It fails again if
-    /// the file is missing or was replaced.
+    /// Whether the call may succeed later, because the phone was locked, the disk was full or too many files were open.
+    /// If the file is missing or was replaced, the call fails again.
     package var mayPass: Bool {
         let passing: [Errno] = [
             .notPermitted, .permissionDenied, .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .ioError,

@@ -96,8 +96,8 @@ struct QueueStore: Sendable {
         return (directory, try QueueDatabase(directory, opening.activity))
     }
 
-    /// A copy of an upload that was read from the database, with its current progress. Its state says whether it waits
-    /// for a network.
+    /// A copy of an upload that was read from the database, with its current progress. The copy's state is
+    /// `waitingForNetwork` if the upload waits for a network.
     func current(_ upload: QueuedUpload, at now: Date) -> QueuedUpload {
         var upload = progress.applied(to: upload)
         let isWaiting =
@@ -162,7 +162,8 @@ final class QueueOpening: Sendable {
 
     private enum State {
         case closed
-        /// The task returns the error if opening fails. If it returned the queue, the queue would outlive this object.
+        /// The task returns the error if opening fails. It does not return the queue, so that it does not keep the
+        /// queue.
         case opening(Task<UploadQueueError?, Never>)
         case open(QueueStore)
     }
@@ -227,7 +228,7 @@ final class QueueOpening: Sendable {
     }
 }
 
-/// The current progress of the uploads that are being sent, which the database gets later.
+/// The current progress of the uploads that are being sent. It is saved in the database later.
 final class QueueProgress: Sendable {
     private let sent = Mutex<[QueuedUpload.ID: Int64]>([:])
 

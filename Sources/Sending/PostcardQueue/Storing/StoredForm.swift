@@ -8,7 +8,7 @@ struct StoredForm: Codable, Sendable {
     private let boundary: String
     private let normalizesLineBreaks: Bool
     private(set) var parts: [Part]
-    /// The form that a server has signed for an object store.
+    /// The form that a server has signed for an object store; `nil` for other servers.
     let presigned: PresignedForm?
 
     struct Part: Codable, Sendable {
@@ -17,7 +17,7 @@ struct StoredForm: Codable, Sendable {
         private(set) var contentType: MediaType?
         fileprivate let headerFields: [UploadRow.Field]
         fileprivate let metadata: MetadataPolicy
-        /// Whether the part has a preparation, and the preparation's record.
+        /// Whether the part has a preparation. The next property is its record, or `nil` if it has none.
         fileprivate let isPrepared: Bool
         fileprivate let preparation: Data?
         fileprivate(set) var content: Content
@@ -101,5 +101,5 @@ extension MultipartForm {
     func part(at index: Int) -> FormPart? { parts.indices.contains(index) ? parts[index] : nil }
 }
 
-/// The error if a picked item cannot be found again.
+/// The error if a picked item or the preparation of a part cannot be found again.
 struct LostItem: Error {}

@@ -19,13 +19,13 @@ struct UploadRow: Sendable {
     let contentType: String
     /// The signed address of an object store; `nil` for other servers.
     let signed: SignedAddress?
-    /// The statuses of success of the form's endpoint, if it has its own.
+    /// The statuses that the form's endpoint accepts; `nil` if the endpoint does not list any.
     var acceptedStatuses: Set<Int>?
     /// The URL of the upload resource, if the server resumes the upload.
     let resource: URL?
     /// The number of attempts that failed since the upload was enqueued or retried by hand.
     let failures: Int
-    /// The number of conflicts in a row among the latest attempts.
+    /// The number of conflicts in a row, as `RetrySchedule` counts them.
     let conflicts: Int
     /// The number of attempts in a row that the system ended without a response.
     let interruptions: Int
@@ -216,7 +216,8 @@ extension QueuedUpload {
         end = try row.optional(Int64.self, "ended")
         let response = try Response(row)
         let code = UploadError.Code(rawValue: try row.optional(String.self, "code") ?? "")
-        // The row says whether an attempt may have delivered the form, and the code whether the server accepted it.
+        // The row says whether an attempt may have delivered the form, and the code whether the server accepted the
+        // form.
         let arrived = code.usualDelivery == .accepted ? UploadError.Delivery.accepted : .responseLost
         let failure = Failure(
             code, try row.optional(String.self, "reason") ?? "", advice: try row.optional(String.self, "advice"),
