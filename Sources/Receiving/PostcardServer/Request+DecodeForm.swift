@@ -55,7 +55,7 @@ private struct FormCollector {
     var textBytes = 0
     var fileBytes = 0
 
-    /// The number of bytes that are written at once: enough to make changes of threads cheap.
+    /// The number of bytes that are written at once: enough to make up for the change of thread that each write needs.
     private static let batchBytes = 256 << 10
 
     mutating func take(_ part: FormPartContent<FormBody>) async throws {

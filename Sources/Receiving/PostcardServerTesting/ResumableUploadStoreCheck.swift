@@ -85,7 +85,7 @@ struct UnfinishedUploadChecks {
     ) async throws -> Store.Unfinished {
         let upload = try await store.createUnfinishedUpload(
             id, of: Self.form, expires: Date(timeIntervalSinceNow: lifetime))
-        // Like the request that creates an upload, release its lock.
+        // The lock of a new upload is taken and released here, as by the request that creates an upload.
         await upload.lock.withLock {}
         return upload
     }

@@ -44,7 +44,8 @@ public struct AccessTokens: Sendable, Hashable {
     }
 }
 
-/// Refuses requests that lack a required token. Without any tokens, refuses requests from pages of other origins.
+/// Refuses requests that lack a required token. If the request needs no token, refuses it if it is from a page of
+/// another origin.
 struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
     let tokens: AccessTokens
     let origins: OriginPolicy
@@ -73,7 +74,7 @@ struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
     private func purpose(of request: Request) -> AccessTokens.Purpose? {
         let path = request.uri.path
         if [.post, .put, .options].contains(request.method), Self.isSame(path, uploadPath) { return .posting }
-        // If uploads need not be forms, clients can send files to paths below the upload path.
+        // With `UploadOptions.acceptsAnyBody`, clients can send files to paths below the upload path.
         if [.post, .put].contains(request.method), Self.isChild(path, uploadPath) { return .posting }
         if ResumptionPath.contains(path, below: uploadPath) { return .posting }
         let isLooking = request.method == .get || request.method == .head

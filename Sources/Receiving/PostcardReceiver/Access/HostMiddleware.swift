@@ -4,7 +4,7 @@ import PostcardReception
 import PostcardServer
 import PostcardWire
 
-/// Refuses requests whose `Host` is not a name of this machine, or is repeated.
+/// Refuses requests that name several hosts, or a host that is not allowed.
 ///
 /// A page on the web can let its own name resolve to 127.0.0.1. The browser then treats the page and a receiver on this
 /// machine as one origin, so the page could read the uploads. The name in `Host` reveals this attack.
@@ -74,7 +74,7 @@ extension Request {
 
     /// The request's `Host` fields. Over HTTP/1.1, Hummingbird has moved the field to the authority.
     fileprivate var hostFields: [String] {
-        // HTTPTypes has no constant for `Host`, because it uses the authority.
+        // HTTPTypes has no constant for `Host`, because it stores the host as the authority of the request.
         HTTPField.Name("Host").map { headers[values: $0] } ?? []
     }
 }

@@ -158,7 +158,7 @@ enum LiveEvent {
         }
     }
 
-    /// Whether the encoded event will certainly be longer than a number of bytes. The check does not encode the event.
+    /// Whether the encoded event is certain to be longer than `bytes`. The event is not encoded to find out.
     func isLonger(than bytes: Int) -> Bool {
         if case .uploaded(let record) = self { record.expectedBytes > bytes } else { false }
     }
@@ -238,12 +238,13 @@ actor StoreFollower {
     private var beginning: Task<Known, any Error>?
     private var isFailing = false
 
-    /// The maximum number of new records published at once. If there are more, all listeners must reload the lists.
+    /// The maximum number of new records published at once. If there are more, all listeners are disconnected, and
+    /// reload the lists when they reconnect.
     private static let maximumRecords = 100
 
     private struct Known: Sendable {
         var records: Set<UploadID>
-        /// The time at which the store was asked for its newest records.
+        /// The time just before the store was asked for these records.
         var asked: ContinuousClock.Instant
     }
 
@@ -316,7 +317,7 @@ actor StoreFollower {
         }
     }
 
-    /// The maximum delay of events from other receivers, in seconds.
+    /// The maximum delay of events from other receivers, in whole seconds. `asked` is the time of the last listing.
     private func seconds(since asked: ContinuousClock.Instant) -> Int {
         Int(((asked.duration(to: .now) + interval) / .seconds(1)).rounded(.up))
     }

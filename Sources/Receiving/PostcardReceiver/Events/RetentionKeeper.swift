@@ -22,16 +22,18 @@ struct RetentionKeeper: Service {
     /// Refuses forms while uploads are removed; `nil` if the policy does not limit bytes.
     let limit: StoreLimit?
 
-    /// Whether other receivers may delete uploads too.
+    /// Whether other receivers may use the store too.
     private var isShared: Bool { store.followingInterval != nil }
     private let news: RetentionNews
     private let begun = AsyncStream<Never>.makeStream()
 
-    /// How often a shared store is listed while it slightly exceeds its limit. Each 1,000 uploads cost a request.
+    /// The interval at which a shared store is listed while it exceeds the limit by at most the tolerated excess.
+    /// Listing takes one request for each 1,000 uploads.
     private static let sharedInterval = Duration.seconds(600)
-    /// The interval at which a shared store is listed while it seems to exceed the limit by more than ``tolerance``.
+    /// The interval at which a shared store is listed while it seems to exceed the limit by more than the tolerated
+    /// excess.
     private static let excessInterval = Duration.seconds(30)
-    /// The tolerated excess is the limit divided by this number. At twice this excess, forms are refused.
+    /// The divisor of the limit that gives the tolerated excess. At twice the tolerated excess, forms are refused.
     private static let tolerance: Int64 = 20
 
     init(
@@ -156,7 +158,8 @@ struct RetentionKeeper: Service {
 
     // MARK: - Size
 
-    /// The maximum number of uploads whose sizes are read from their records. For more, one request reads all sizes.
+    /// The maximum number of unknown sizes that are all read from the records of the uploads. If more sizes are
+    /// unknown, the store lists the sizes of all its uploads.
     static let fewUploads = 100
 
     /// Reads the sizes of all uploads. Returns whether the ledger now contains all uploads of the store.
@@ -240,7 +243,7 @@ struct RetentionKeeper: Service {
         while !rest.isEmpty, !Task.isCancelled {
             let batch = rest.prefix(Self.batchCount)
             rest = rest.dropFirst(batch.count)
-            // In optimized code, a task group whose tasks return these tuples reads invalid memory.
+            // The tasks return no tuples, because in optimized code a task group of tuples reads invalid memory.
             let removals = Removals()
             await withTaskGroup(of: Void.self) { tasks in
                 for id in batch {

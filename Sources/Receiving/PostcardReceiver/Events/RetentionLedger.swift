@@ -8,10 +8,11 @@ struct RetentionLedger: Sendable {
         let bytes: Int64
     }
 
-    /// The uploads with their sizes, oldest first. A slice removes its first element fastest.
+    /// The uploads with their sizes, oldest first. The type is a slice, because a slice removes its first element
+    /// fastest.
     private var entries: ArraySlice<Entry> = []
     private var removed = RecentUploads()
-    /// The uploads whose removal has failed. They are tried again.
+    /// The uploads whose removal has failed. Their removal is tried again.
     private(set) var failed: Set<UploadID> = []
 
     /// The total size of all uploads. In a damaged directory, the sum may exceed `Int64`.
@@ -41,7 +42,7 @@ struct RetentionLedger: Sendable {
         if position == entries.startIndex { entries.removeFirst() } else { entries.remove(at: position) }
     }
 
-    /// Records that an upload could not be removed.
+    /// Records that an upload could not be removed, so that it is still in the store.
     mutating func keep(_ id: UploadID) { failed.insert(id) }
 
     /// Removes all uploads that are missing from a listing of the store. `listed` are the identifiers in the listing,
@@ -65,8 +66,8 @@ struct RetentionLedger: Sendable {
     }
 
     /// The uploads to remove, oldest first, so that the remaining uploads have at most `maximumBytes`. The uploads in
-    /// `kept` are never among them. The newest upload is always kept too: its sender has just been told that it was
-    /// stored.
+    /// `kept` are never among them. The newest upload is always kept too: its sender has just received the response
+    /// that the upload is stored.
     func excess(over maximumBytes: Int64, but kept: Set<UploadID> = []) -> [UploadID] {
         var excess: [UploadID] = []
         var rest = totalBytes
@@ -93,7 +94,7 @@ struct RetentionLedger: Sendable {
     }
 }
 
-/// The changes since the ledger was last updated, except the new uploads, which ``StoreLimit`` records.
+/// The deletions and due checks since the ledger was last updated. ``StoreLimit`` records the new uploads.
 final class RetentionNews: Sendable {
     struct State {
         var deleted: [UploadID] = []

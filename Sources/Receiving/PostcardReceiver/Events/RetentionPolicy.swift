@@ -63,7 +63,8 @@ struct RetentionClock: Sendable {
     static let patience = Duration.seconds(3600)
 
     /// `known` is a time that is certainly in the past, such as the time of the newest upload. If the machine's clock
-    /// differs from it, the clock counts as having jumped. `uptime` is the time since any fixed moment.
+    /// differs from `known` by more than ``tolerance``, it counts as having jumped. `uptime` is the time since any
+    /// fixed moment.
     init(since known: Date, uptime: Duration) {
         certain = (known, uptime)
     }
@@ -118,7 +119,7 @@ struct MeasuredAges: Sendable, Codable {
     private var wall: Date
     /// The uptime at the latest call of `look`; `nil` before the first call of this run.
     private var uptime: Duration?
-    /// The measured time at which the latest `Mark` was due.
+    /// The measured time at which a `Mark` was last due; `nil` if none was due yet.
     private var dueTime: Double?
 
     /// The precision of the ages, as a fraction of the maximum age.
@@ -138,7 +139,8 @@ struct MeasuredAges: Sendable, Codable {
             time += max((uptime - last) / .seconds(1), 0)
         } else {
             time += min(max(wall.timeIntervalSince(self.wall), 0), maximumAge / 10)
-            // A new upload's identifier may be smaller than a removed upload's. Lower marks make it count as new.
+            // A new upload's identifier may be smaller than a removed upload's. Each mark is therefore lowered to the
+            // end of the existing uploads, so that the new upload is not counted as one of them.
             marks = end.map { end in marks.map { Mark(end: min($0.end, end), time: $0.time) } } ?? []
         }
         self.wall = wall
@@ -178,7 +180,7 @@ extension RetentionKeeper {
             case .dated(var clock):
                 let limit = clock.time(wall: wall, uptime: uptime).addingTimeInterval(-maximum)
                 known = .dated(clock)
-                // Identifiers contain no earlier time.
+                // Identifiers cannot contain a time before 1970.
                 return limit.timeIntervalSince1970 > 0
                     ? UploadID(earliestAt: Int64(limit.timeIntervalSince1970 * 1000)) : nil
             case .measured(var measured):

@@ -36,7 +36,7 @@ struct Diagnosis: Sendable {
         if let cause = groups.first?.finding, let code, !unread.contains(code), cause.explains(refusal, code) {
             self.refusal = UploadProblem(cause)
         } else if let index = groups.firstIndex(where: { $0.finding.isFound(by: refusal) }) {
-            // The page first shows the problem that the client received.
+            // The problem that the client received is first in the list.
             groups.insert(groups.remove(at: index), at: 0)
         } else {
             problems = [RequestDescription.Problem(refusal)] + groups.map { RequestDescription.Problem($0) }
@@ -65,7 +65,8 @@ struct Diagnosis: Sendable {
 }
 
 extension Finding {
-    /// Whether a refusal of the parser follows from the finding. Refusals because of limits or rules never do.
+    /// Whether the finding is the cause of a refusal. A finding is never the cause of a refusal because of limits or
+    /// rules.
     fileprivate func explains(_ refusal: UploadProblem, _ code: FormProblem.Code) -> Bool {
         // Too many combining marks explain no other refusal, because the parser refuses them before other text.
         guard refusal.status == .badRequest, severity == .error, code != .tooManyCombiningMarks else { return false }
@@ -129,7 +130,8 @@ extension RequestDescription.Problem {
         return problem
     }
 
-    /// The approximate size of the problem in memory, in bytes, without the texts that all problems share.
+    /// The approximate size of the problem in memory, in bytes. Texts that all problems with the same code share are
+    /// not counted.
     var bytes: Int {
         consequences.reduce(message.utf8.count + (fix?.utf8.count ?? 0) + 32 * also.count) {
             $0 + $1.message.utf8.count + 32 * $1.places.count

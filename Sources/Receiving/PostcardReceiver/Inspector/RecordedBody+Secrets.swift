@@ -4,8 +4,8 @@ import PostcardFoundation
 
 extension RecordedBody {
     /// Returns the body with its secrets masked. Secrets in a form are overwritten, so that all offsets stay valid. The
-    /// search for secrets reads lines instead of a form, because most refused bodies are malformed. `maybeSecret` says
-    /// whether an offset is, or may be, inside a part with a secret.
+    /// search reads the body line by line instead of parsing a form, because most refused bodies are malformed.
+    /// `maybeSecret` says whether an offset is, or may be, inside a part with a secret.
     func hidingSecrets(_ maybeSecret: (Int64) -> Bool) -> RecordedBody {
         let runs = runs
         let delimiter = Self.delimiter(in: runs.first?.bytes ?? [])
@@ -21,7 +21,7 @@ extension RecordedBody {
         return body
     }
 
-    /// The first line that looks like a delimiter, without its padding.
+    /// The first line that looks like a delimiter, without the blanks and tabs at its end.
     static func delimiter(in bytes: [UInt8]) -> [UInt8]? {
         var position = 0
         while position < bytes.count {

@@ -46,7 +46,7 @@ struct RecordedBody: Sendable {
 
     var first: [UInt8] { pieces.first?.bytes ?? [] }
 
-    /// The last piece of the body; empty if the body has a single piece.
+    /// The bytes of the last piece; empty if there is only one piece.
     var last: [UInt8] { pieces.count > 1 ? pieces[pieces.count - 1].bytes : [] }
 
     var lastOffset: Int64 { length - Int64(last.count) }
@@ -178,14 +178,14 @@ extension RecordedBody {
     /// Both ends of a body that is being read.
     private struct Ends {
         private(set) var first: [UInt8] = []
-        /// The last chunks, as many as the end of the body needs. Large chunks are kept without copying.
+        /// The latest chunks, which contain the bytes for the end of the body. Large chunks are kept without copying.
         private var recent = CircularBuffer<ByteBuffer>(initialCapacity: 1)
         private var recentBytes = 0
         private var length: Int64 = 0
 
         mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int) {
             var chunk = chunk
-            // Once bytes were skipped, later bytes are no longer part of the beginning.
+            // Once `first` lacks some of the bytes read so far, later bytes are not part of the beginning.
             let isBeginning = length == Int64(first.count)
             if first.count > 2 * maximumEndBytes { first = Array(first.prefix(maximumEndBytes)) }
             length += Int64(chunk.readableBytes)
@@ -225,7 +225,8 @@ extension RecordedBody {
             recent.append(chunk.kept)
         }
 
-        /// Copies the last chunk if only a small part is needed, so that its memory is released.
+        /// Replaces a large last chunk with a copy of the bytes that are needed, so that the chunk's memory is
+        /// released.
         private mutating func shrinkLast(to maximumEndBytes: Int) {
             guard recent.count == 1, let last = recent.first, last.readableBytes > 2 * maximumEndBytes else { return }
             recent[recent.startIndex] = ByteBuffer(bytes: last.readableBytesView.suffix(maximumEndBytes)).kept

@@ -244,7 +244,7 @@ extension Secrets {
                 shown.append(scalar)
                 shown += mask.unicodeScalars
                 isHidden = true
-            // An encoded character in a parameter's name may be part of a value.
+            // These characters may begin a value inside a parameter's name, so the rest of the parameter is masked.
             case "%", "{", "[", "\"", ":", "@":
                 guard isQuery, !isHidden else { break }
                 shown += mask.unicodeScalars

@@ -233,7 +233,8 @@ struct RequestSummary: Encodable, Sendable {
         status = request.status
         if case .refused(let problem) = request.ending {
             code = problem.code.rawValue
-            // If PostcardDoctor has no explanation for a code, the code is its own title.
+            // For a code without an explanation, PostcardDoctor returns the code as the title. The title of the refusal
+            // is used instead.
             let known = FormProblem.Code.known(problem.code.rawValue)?.title
             title = known.flatMap { $0 == problem.code.rawValue ? nil : $0 } ?? problem.title
         } else {

@@ -25,7 +25,8 @@ final class RequestInspector: Sendable {
         self.onRecorded = onRecorded
     }
 
-    /// The maximum number of bytes recorded at each end of a body. It shrinks if many requests are in progress.
+    /// The maximum number of bytes recorded at each end of a body. The maximum shrinks if many requests are in
+    /// progress.
     var maximumEndBytes: Int {
         min(options.maximumEndBytes, max(share / 2, 1))
     }
@@ -34,8 +35,8 @@ final class RequestInspector: Sendable {
     /// the ends of other bodies.
     private var share: Int { options.maximumBytes / (2 * max(captures.load(ordering: .relaxed), 1)) }
 
-    /// The maximum size of a body that is kept whole, of which `held` bytes are kept already. It shrinks if many
-    /// requests are in progress.
+    /// The maximum size of a body that is kept whole, of which `held` bytes are kept already. The maximum shrinks if
+    /// many requests are in progress.
     func maximumWholeBytes(holding held: Int) -> Int {
         min(share, options.maximumBytes / 2 - (wholeBytesInProgress - held))
     }
@@ -98,8 +99,9 @@ public struct InspectionOptions: Sendable, Hashable {
     public init() {}
 }
 
-/// The uploads of the latest events of one kind, such as deletions. A client can delete an upload before the request
-/// that created it has ended, so later results of that request are checked against these uploads.
+/// The uploads of the latest events of one kind, such as deletions. A client can delete an upload while the request
+/// that created the upload is still in progress. When that request ends, its upload is therefore looked up in the
+/// latest deletions.
 struct RecentUploads: Sendable {
     private var ordered: [UploadID] = []
     private var known: Set<UploadID> = []

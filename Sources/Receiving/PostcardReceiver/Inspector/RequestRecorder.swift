@@ -15,7 +15,7 @@ final class RequestRecorder: FormObserver {
         var parts: [RecordedPart] = []
         var partBytes = 0
         var partCount = 0
-        /// Whether the latest part is the last element of `parts`.
+        /// Whether the latest part is the last element of `parts`: parts beyond the limits are not recorded.
         var isPartRecorded = false
         var warnings: [FormProblem] = []
         var warningCounts: [FormProblem.Code: Int] = [:]
@@ -66,7 +66,8 @@ final class RequestRecorder: FormObserver {
 
     /// The maximum length of a recorded text, in bytes: enough for a short message.
     private static let maximumTextBytes = 1 << 10
-    /// The maximum number of recorded warnings of one kind. Only the first is shown in full; others add their places.
+    /// The maximum number of recorded warnings of one kind. Only the first warning is shown in full. Of the others,
+    /// only the positions are shown.
     private static let maximumWarningsOfAKind = FindingGroup.Places.maximum + 1
 
     /// - Parameter inspector: The inspector that keeps the record, and limits the memory for all requests in progress.
@@ -108,7 +109,8 @@ final class RequestRecorder: FormObserver {
         return chunk
     }
 
-    /// Whether the client sends the complete body in any case, and the body is short enough to be recorded.
+    /// Whether the client sends the body without waiting for `100 Continue`, and the body is short enough to be
+    /// recorded.
     private var isShort: Bool {
         guard headerFields[.expect] == nil, let length = headerFields[.contentLength].flatMap({ Int($0) }) else {
             return false

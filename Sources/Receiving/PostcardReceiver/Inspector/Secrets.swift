@@ -48,7 +48,7 @@ enum Secrets {
 
     /// Whether values with this name may grant access. The name is that of a header field, a parameter or a part.
     static func isSecret(_ name: some StringProtocol) -> Bool {
-        // A longer name would keep the receiver busy: combining characters take quadratic time.
+        // A longer name counts as secret without a check, because folding combining characters takes quadratic time.
         let count = name.utf8.count
         guard count <= longestName else { return true }
         let isHarmless = harmlessNames.contains { $0.utf8.count == count && name.utf8.isEqualIgnoringCase($0.utf8) }
@@ -135,7 +135,7 @@ extension Secrets {
     /// Masks user information, values of secret parameters, and paths of unfinished uploads. The text may be a path, a
     /// URL, or any text that contains paths or URLs.
     static func masked(path: String) -> String {
-        // A longer text would keep the receiver busy.
+        // Masking a long text takes much time, so only the beginning of the text is kept.
         let mostBytes = 8 << 10
         guard path.utf8.count > mostBytes else { return masked(path, depth: 0) }
         return masked(String(decoding: path.utf8.prefix(mostBytes), as: UTF8.self), depth: 0) + mask
@@ -153,7 +153,7 @@ extension Secrets {
             masked += rest[..<value]
             rest = rest[value...]
             let hasCredentials = beginsWithCredentials(rest.utf8)
-            // Credentials may contain blanks.
+            // Credentials may contain blanks, so only `&` or `#` ends them.
             let end =
                 hasCredentials
                 ? rest.utf8.firstIndex { "&#".utf8.contains($0) } ?? rest.endIndex
@@ -182,7 +182,8 @@ extension Secrets {
         scalar.isASCII ? scalar == " " || ("\t"..."\r").contains(scalar) : scalar.properties.isWhitespace
     }
 
-    /// The end of a parameter's value: the latest possible end for a secret, or else the earliest.
+    /// The end of a parameter's value. If the end is ambiguous, a secret ends as late as possible, and any other value
+    /// as early as possible.
     private static func endOfValue(_ rest: Substring, isSecret: Bool) -> Substring.Index {
         let quote = UInt8(ascii: "\"")
         if isSecret, rest.utf8.first == quote {

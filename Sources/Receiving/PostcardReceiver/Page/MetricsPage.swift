@@ -47,8 +47,8 @@ struct MetricsPage: Sendable {
 
 /// Collects the metrics of one receiver, for `GET /metrics`.
 ///
-/// Only metrics that were made with this factory are collected. The factory of the process, which an app chooses with
-/// `MetricsSystem.bootstrap`, receives the same metrics.
+/// Only metrics that were made with this factory are collected. An app chooses the factory of its process with
+/// `MetricsSystem.bootstrap`. That factory receives the same metrics.
 final class MetricsCollector: MetricsFactory {
     /// A metric with all combinations of its labels.
     private struct Family {
@@ -58,10 +58,11 @@ final class MetricsCollector: MetricsFactory {
 
     private let families = Mutex<[String: Family]>([:])
 
-    /// A factory whose metrics are collected here and by the factory of the process.
+    /// A factory that makes each metric twice: with this factory, and with the factory of the process.
     var withThatOfProcess: any MetricsFactory { MultiplexMetricsHandler(factories: [MetricsSystem.factory, self]) }
 
-    /// The maximum number of label combinations of a metric. Others count together, with the label value `other`.
+    /// The maximum number of label combinations of a metric. Further combinations are counted together, with `other` as
+    /// the value of each label.
     static let maximumSeries = 200
 
     func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {

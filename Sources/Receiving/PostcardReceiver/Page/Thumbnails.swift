@@ -81,7 +81,7 @@ struct Thumbnails: Sendable {
         return made
     }
 
-    /// Waits until a client may make a thumbnail. The client gives up its place by closing the connection.
+    /// Waits for the client's turn to have a thumbnail made. The wait ends if the client closes the connection.
     private func turn(on connection: UploadConnection?) async throws -> ShareAccount.Hold {
         try await within(Self.patience, or: shares.usedUp(.thumbnails)) {
             try await shares.wait(

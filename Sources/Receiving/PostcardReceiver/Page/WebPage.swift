@@ -45,7 +45,8 @@ struct WebPage: Sendable {
             body: ResponseBody(byteBuffer: asset.bytes))
     }
 
-    /// The Content-Security-Policy: nothing from other origins or inline. Pictures that the user chooses are blobs.
+    /// The Content-Security-Policy. It allows no inline code and nothing from other origins. It allows `blob:` for
+    /// pictures that the user chooses.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -47,7 +47,7 @@ extension Receiver {
 
         var local: LocalUploadStore? { store as? LocalUploadStore }
 
-        /// Reports what a request did to a record to the live events, the inspector, the retention and the webhooks.
+        /// Passes the event of a record to the live events, the inspector, the retention and the webhooks.
         func note(_ event: UploadReport.RecordEvent) {
             switch event {
             case .recorded(let record): live.publish(.uploaded(record))

@@ -87,8 +87,8 @@ public struct Receiver: Sendable {
     public var connections = ConnectionOptions()
     /// The maximum number of connections. Further connections wait until one is closed. `UploadOptions.clientShare`
     /// limits the connections of one address; its further connections are closed. Defaults to `nil`: half of the files
-    /// that the process can open (`RLIMIT_NOFILE`), without a small reserve. The other half is for requests. A number
-    /// that leaves too few files is lowered.
+    /// that the process can open (`RLIMIT_NOFILE`), minus a small reserve. The other half is for requests. A number
+    /// that leaves too few files for other uses is lowered.
     public var maximumConnections: Int?
     /// The certificate for TLS, which also allows HTTP/2. Defaults to `nil`: plain HTTP/1.1. Needs the trait `TLS`.
     public var certificate: ServerCertificate?

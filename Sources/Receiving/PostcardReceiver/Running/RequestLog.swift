@@ -9,7 +9,7 @@ import Synchronization
 package struct RequestLine: Sendable {
     /// The time at which the response was complete or the connection was closed.
     package fileprivate(set) var ended = Date()
-    /// The address of the client, as a trusted proxy reports it or the connection has it; `nil` if it is unknown.
+    /// The address of the client: as reported by a trusted proxy, or else that of the connection; `nil` if unknown.
     package let client: IPAddress?
     package let method: String
     /// The path without the query. The path may contain secrets.
@@ -70,8 +70,9 @@ extension RequestLine {
     }
 }
 
-/// Logs one line for each request, and must be the first middleware. Other lines only report the receiver's own
-/// failures, and refusals of clients that exceed their share, at most one line a minute for each code.
+/// Logs one line for each request, and must be the first middleware. The log's other lines report the receiver's own
+/// failures and the refusals of clients that exceed their limits. Such refusals are logged at most once a minute for
+/// each code.
 struct RequestLog<Context: RequestContext>: RouterMiddleware {
     /// Called with each line that is logged.
     let report: (@Sendable (RequestLine) -> Void)?

@@ -31,7 +31,7 @@ public struct ServerCertificate: Sendable, Hashable {
         let key = try reading(privateKey, "private key") { try NIOSSLPrivateKey(bytes: $0, format: .pem) }
         let configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: certificates, privateKey: .privateKey(key))
-        // Only using both files shows whether the key belongs to the certificate.
+        // Making a TLS context of both files checks whether the key belongs to the certificate.
         do {
             _ = try NIOSSLContext(configuration: configuration)
         } catch {

@@ -14,8 +14,8 @@ extension ServiceGroup {
     func runUntilSignal() async throws {
         // Signals are trapped first, because a signal may arrive as soon as the services print their address.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        // A child task would be cancelled with this task. SwiftNIO ends the process if a server is cancelled between
-        // accepting and serving a connection (apple/swift-nio#2637).
+        // The task is unstructured, because the cancellation of this task also cancels its child tasks. SwiftNIO ends
+        // the process if a server is cancelled between accepting and serving a connection (apple/swift-nio#2637).
         let services = Task { try await self.run() }
         try await withTaskCancellationHandler {
             try await waitForEnd(of: services, signals)

@@ -6,8 +6,8 @@ import Tracing
 
 /// Makes a span for each request, in the trace that the client's header fields name. Must be the first middleware.
 ///
-/// Unlike Hummingbird's own middleware, it records no query and no secrets of a path. The span includes reads from the
-/// store while the response is sent. Without a tracer in the process, the middleware does nothing.
+/// Unlike Hummingbird's own middleware, this middleware records no query and no secrets of a path. The span includes
+/// reads from the store while the response is sent. Without a tracer in the process, the middleware does nothing.
 struct TraceMiddleware<Context: RequestContext>: RouterMiddleware {
     func handle(
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
@@ -72,8 +72,8 @@ private struct HTTPFieldExtractor: Extractor {
     func extract(key: String, from fields: HTTPFields) -> String? { HTTPField.Name(key).flatMap { fields[$0] } }
 }
 
-/// Handles each read-only request in its own task, because a task keeps the memory of its deepest calls until it ends.
-/// The connection's task lasts longer: it writes the response, which the client may read slowly.
+/// Handles each GET request in its own task, which ends before the response is written. A task keeps the memory of its
+/// deepest calls until it ends, and a client may take long to read the response.
 struct BriefResponder<Base: HTTPResponder>: HTTPResponder where Base.Context: Sendable {
     let base: Base
 

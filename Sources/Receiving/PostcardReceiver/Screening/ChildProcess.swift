@@ -59,7 +59,8 @@ final class ChildProcess: Sendable {
             var output = OutputPipe(descriptor, maximumBytes: maximumOutputBytes)
             while !isCancelled, !Self.hasEnded(process), output.readPiece(waitingMilliseconds: Self.pauseMilliseconds) {
             }
-            // A program that the system cannot end must not keep the descriptor open too.
+            // The system cannot end some programs, such as one that waits for a lost disk. The descriptor is therefore
+            // closed before the wait for the end.
             if isCancelled { output.close() }
             Self.waitForEnd(of: process)
             let (ended, ending) = reap(process)
@@ -71,7 +72,8 @@ final class ChildProcess: Sendable {
         }
     }
 
-    /// How soon the program's end is noticed if another process keeps its output open. Otherwise it is noticed at once.
+    /// The maximum time until the program's end is noticed, if another process keeps the program's output open. Without
+    /// such a process, the end is noticed at once.
     private static let pauseMilliseconds: Int32 = 20
 
     private var isCancelled: Bool {
@@ -105,7 +107,7 @@ final class ChildProcess: Sendable {
             ? information.si_signo != 0 : errno != EINTR
     }
 
-    /// Waits until the process ends, and leaves it a zombie so that its number cannot be used again.
+    /// Waits until the process ends. The process stays a zombie, so that the system does not reuse its number.
     private static func waitForEnd(of process: pid_t) {
         var information = siginfo_t()
         while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}

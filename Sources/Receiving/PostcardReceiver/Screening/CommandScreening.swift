@@ -47,7 +47,7 @@ public struct CommandScreening: Sendable, Hashable {
         let ending = try await run(on: path)
         switch ending.status {
         case 0:
-            // Otherwise the store would keep a file that was not checked.
+            // If the file was changed or replaced, the program has not checked the bytes that the store would keep.
             guard try await onFileThread({ FileState(path) }) == before else {
                 throw ScreeningError("The command accepted a file that it took away or changed.")
             }

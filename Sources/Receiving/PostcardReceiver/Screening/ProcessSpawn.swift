@@ -72,7 +72,7 @@ enum ProcessSpawn {
     }
 
     /// A number above all open descriptors, and above those that other threads may open before the program starts.
-    /// Throws `Errno` if no descriptor is free to list the open ones, which the program would inherit.
+    /// Throws `Errno` if the open descriptors cannot be listed, because the program would then inherit them.
     private static func lowestUnusedDescriptor() throws(Errno) -> Int32 {
         let highest: Int32
         do {

@@ -91,7 +91,7 @@ final class WebhookDeliverer: Service {
         }
     }
 
-    /// Returns the event for the outbox, after asking the store; `nil` if there is nothing to do.
+    /// Converts an event to an event of the outbox, for which it may read the store; `nil` if there is nothing to do.
     private func outboxEvent(_ event: Event) async -> WebhookOutbox.Event? {
         do {
             switch event {

@@ -20,7 +20,7 @@ import PostcardServer
 /// | `inFlight`: its message is being sent | `ended` | `absent`, `failed` |
 /// | `failed`: its message waits to be sent again | `ended`, `due` | `inFlight` |
 ///
-/// Every event sends what is due, so `found` does what `due` does if it comes first.
+/// Every event, not only `due`, also sends the messages that are due.
 struct WebhookOutbox: Sendable {
     /// The time since any fixed moment.
     typealias Instant = Duration
@@ -42,7 +42,7 @@ struct WebhookOutbox: Sendable {
         case gone
         /// The endpoint did not accept the message, for this reason.
         case failed(String)
-        /// The store could not read the record. The endpoint may be up.
+        /// The store could not read the record. This says nothing about the endpoint.
         case unreadable(String)
     }
 
@@ -51,7 +51,7 @@ struct WebhookOutbox: Sendable {
         case send(UploadID)
         /// Remove a record from the outbox of the store.
         case settle(UploadID)
-        /// Log an impossible event: the end of an attempt that was never made.
+        /// Log the end of an attempt that was never made, which is impossible.
         case fault(ImpossibleEvent)
     }
 
@@ -60,7 +60,7 @@ struct WebhookOutbox: Sendable {
         var maximumInFlight = 8
         var firstWait = Duration.seconds(5)
         var longestWait = Duration.seconds(3600)
-        /// The factor by which each wait exceeds the previous wait.
+        /// The factor by which the wait grows with each failed attempt.
         var factor = 4
         /// The number of different records whose messages must fail in succession before the endpoint counts as down.
         var failuresOfOutage = 3
@@ -73,7 +73,7 @@ struct WebhookOutbox: Sendable {
         let id: UploadID
         let attempts: Int
         let failure: String
-        /// The time of the next attempt; `nil` if the next attempt depends on the endpoint.
+        /// The time of the next attempt; `nil` if the record waits until the endpoint accepts messages.
         let next: Instant?
     }
 
@@ -122,9 +122,10 @@ struct WebhookOutbox: Sendable {
     private var fresh = TurnQueue<UploadID>()
     /// The records whose message failed and is sent again at a known time. The record with the latest time is first.
     private var waiting: [(until: Instant, id: UploadID)] = []
-    /// The records whose message failed while the endpoint was down.
+    /// The records whose messages failed while the endpoint was down, or just before. Their next attempt has no set
+    /// time.
     private var held = CircularBuffer<UploadID>()
-    /// The number of records in `held` whose messages may be sent at once.
+    /// The number of records in `held` whose messages may be sent now.
     private var releases = 0
     /// The time at which the next held record may be sent regardless of `releases`, if the endpoint works.
     private var nextRelease = Instant.zero
@@ -204,7 +205,7 @@ struct WebhookOutbox: Sendable {
         case .up(var failed):
             failed.insert(id)
             guard failed.count < options.failuresOfOutage else {
-                // Some failed records do not wait, because another attempt for them is in flight.
+                // Some records in `failed` are not in `waiting`, because another attempt for them is in flight.
                 held.append(contentsOf: waiting.map(\.id).filter(failed.contains).sorted() + [id])
                 waiting.removeAll { failed.contains($0.id) }
                 health = .down(failures: 0, next: now + options.firstProbe, probe: nil)

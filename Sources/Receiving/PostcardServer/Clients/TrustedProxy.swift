@@ -29,7 +29,7 @@ public struct TrustedProxy: Sendable, Hashable {
         guard (1...3).contains(digits.utf8.count), digits.allSatisfy({ ("0"..."9").contains($0) }),
             let written = Int(digits)
         else { return nil }
-        // An IPv4 address in IPv6 notation has a prefix of 96 bits.
+        // In IPv6 notation, an IPv4 address follows a fixed prefix of 96 bits.
         let isMapped = address.family == .v4 && halves[0].contains(":")
         let length = isMapped ? written - 96 : written
         guard (0...address.family.width).contains(length) else { return nil }

@@ -34,7 +34,8 @@ extension ConnectionHandler {
         }
     }
 
-    /// Closes the connection of a client that does not read its response, which keeps a file and memory in use.
+    /// Closes the connection of a client that does not read its response. An unread response keeps a file and memory in
+    /// use.
     func checkReading(context: ChannelHandlerContext) {
         let next = progress.check(
             at: context.eventLoop.now, acknowledged: acknowledgedBytes(context: context), isStream: isStream,

@@ -133,7 +133,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         pausedSince = pausedSince ?? now
         rate.readingPauses(at: now)
         context.fireChannelReadComplete()
-        // Later handlers no longer see these bytes, so only this handler continues to read.
+        // Dropped bytes do not reach later handlers, which therefore ask for no more. This handler must continue to
+        // read.
         if state.isDropping { context.read() }
     }
 
@@ -163,8 +164,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if fail(interruption, original: original, context: context) == .pass { refusal = early }
     }
 
-    /// Whether the server has waited for bytes for at least a given time. `now` is the time of the channel's event
-    /// loop.
+    /// Whether the server has been ready to read, and has received nothing, for at least the given time. `now` is the
+    /// time of the channel's event loop.
     func isQuiet(for time: Duration, at now: NIODeadline) -> Bool {
         pausedSince == nil && quietSince.duration(to: now) >= time
     }
@@ -268,7 +269,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         unsentEnds += 1
         sent.futureResult.assumeIsolated().whenComplete { [self] _ in
             unsentEnds -= 1
-            // The client can only react after this moment.
+            // The client's silence is counted from now on, because the end of the response was not in the socket
+            // before.
             quietSince = context.eventLoop.now
             switch action {
             case .writeAndLinger: linger(context: context)

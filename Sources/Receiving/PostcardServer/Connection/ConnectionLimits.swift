@@ -16,7 +16,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
 
     private enum State {
         case open
-        /// The maximum number of connections are open.
+        /// As many connections are open as are allowed.
         case full
         /// The system had no descriptor or memory for another connection.
         case exhausted
@@ -35,8 +35,8 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     private let logger: Logger
     private let count: NIOLoopBoundBox<Count>
 
-    /// The pause after the system could not accept a connection, because NIO would retry at once. Also the interval at
-    /// which the gate tries to close old connections while it is full.
+    /// How long the gate waits after the system could not accept a connection, because NIO itself retries at once. Also
+    /// the interval at which the gate tries to close old connections while it is full.
     private static let pause = TimeAmount.milliseconds(100)
 
     private init(shares: ShareAccount, options: ConnectionOptions, logger: Logger, eventLoop: any EventLoop) {
@@ -97,7 +97,8 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
         if count.value.state == .open { context.read() }
     }
 
-    /// Stops reading the listening channel. Otherwise the event loop would report the waiting connections continuously.
+    /// Stops reading the listening channel. While the channel is read, the event loop reports the waiting connections
+    /// again and again.
     private func pause(_ state: State, _ server: any Channel) {
         count.value.state = state
         try? server.syncOptions?.setOption(.autoRead, value: false)
@@ -112,7 +113,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
             count.value.isWaiting = false
             guard count.value.state == .full, server.isActive else { return }
             shares.makeRoom(in: .connections)
-            // Connections of a proxy count for the clients in their PROXY headers.
+            // Connections that count for the client in a PROXY header have a resource of their own.
             shares.makeRoom(in: .proxiedConnections)
             if isFull { waitForRoom(server) } else { resume(server) }
         }

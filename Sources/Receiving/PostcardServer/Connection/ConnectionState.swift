@@ -37,7 +37,7 @@ struct ConnectionState {
         /// The last request; `nil` before the first one.
         var request: Request?
 
-        /// How the remaining bytes of the last request are dropped.
+        /// The remaining bytes of the last request, which are dropped.
         var drain: Drain { Drain(hasLength: request?.hasLength ?? false) }
     }
 
@@ -48,7 +48,7 @@ struct ConnectionState {
         let hasLength: Bool
     }
 
-    /// The dropping of a body's remaining bytes after the last response.
+    /// The remaining bytes of a body, which are dropped from the last response on.
     struct Drain: Equatable {
         fileprivate let hasLength: Bool
         fileprivate var bytes: Int64 = 0
@@ -57,8 +57,8 @@ struct ConnectionState {
         private static let bytesPerSecond = 100_000_000.0
         private static let maximumTimeouts = 5
 
-        /// How long dropping may take: the timeout, and more if many bytes of a body with a known length arrive,
-        /// because a proxy on a fast network sends hundreds of megabytes before it reads the response.
+        /// How long dropping may take. If the body's length is known, its dropped bytes extend the timeout: a proxy on
+        /// a fast network sends hundreds of megabytes before it reads the response.
         func time(_ timeout: Duration) -> Duration {
             guard hasLength else { return timeout }
             return timeout + min(Duration.seconds(Double(bytes) / Self.bytesPerSecond), timeout * Self.maximumTimeouts)
@@ -76,7 +76,7 @@ struct ConnectionState {
     }
 
     private var phase = Phase.serving(Exchange())
-    /// Whether the client may still send bytes. A client may stop sending in any phase, which only matters at the end.
+    /// Whether the client may still send bytes. The value matters only when the output is to be closed.
     private var isInputOpen = true
 
     enum ReadAction: Equatable { case pass, drop, close }
@@ -123,7 +123,8 @@ struct ConnectionState {
         return .close
     }
 
-    /// Whether received bytes are dropped. Later handlers do not ask for them, so this handler must continue to read.
+    /// Whether received bytes are dropped. Later handlers do not ask for these bytes, so ``ConnectionHandler`` must
+    /// continue to read.
     var isDropping: Bool {
         switch phase {
         case .serving(let exchange): exchange.input == .malformed
@@ -155,7 +156,7 @@ struct ConnectionState {
         case write
         /// Write the response as the last of the connection, and declare this in its head.
         case writeAsLast
-        /// Write a refusal that belongs to no request, because the received bytes are not HTTP.
+        /// Write a refusal of the received bytes, which are not a request.
         case writeMalformedRequest
         case drop
     }
@@ -169,7 +170,7 @@ struct ConnectionState {
             phase = .lastResponse(exchange.drain)
             return exchange.input == .malformed ? .writeMalformedRequest : .writeAsLast
         }
-        // The request is incomplete, so the next bytes of the connection are the unneeded end of a body.
+        // The request is incomplete, so the next bytes of the connection are the rest of its body.
         let isEarly = exchange.input == .inBody || exchange.input == .interrupted
         guard isLast || (exchange.awaitingResponse == 1 && (isEarly || exchange.request?.isFinal ?? false)) else {
             return .write
@@ -190,7 +191,7 @@ struct ConnectionState {
     mutating func responseEnds() -> EndAction {
         switch phase {
         case .serving(var exchange):
-            // A response to no request is written as the last one, so that it does not end here.
+            // If no request awaits a response, this end belongs to no response that was begun.
             guard exchange.awaitingResponse > 0 else { return .drop }
             exchange.awaitingResponse -= 1
             phase = .serving(exchange)

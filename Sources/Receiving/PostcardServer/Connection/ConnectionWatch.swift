@@ -34,7 +34,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The first request may take as long as without TLS.
+        // The first request may take as long after the handshake as it may after the start of a connection without TLS.
         if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent, handlers == 0 {
             close(after: options.idleTimeout)
         }

@@ -27,7 +27,7 @@ extension HTTPServerBuilder {
         onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) throws -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
-            // Streams in progress continue after a GOAWAY, because ConnectionHandler ends slow ones, as over HTTP/1.1.
+            // After a GOAWAY, NIO sets no time limit for streams in progress. `ConnectionHandler` ends slow streams.
             let streams = HTTP2ChannelConfiguration(
                 idleTimeout: options.keepAliveTimeout, gracefulCloseTimeout: nil,
                 streamConfiguration: configuration(options, onEarlyRefusal))
@@ -45,7 +45,7 @@ extension HTTPServerBuilder {
 }
 
 extension UploadConnection {
-    /// Waits until the response is in the client's socket, and ends the stream even if its client is still sending: a
+    /// Waits until the response is in the client's socket. Then ends the stream, even if the client is still sending: a
     /// client need not send the rest of a refused form (RFC 9113 §8.1).
     func endStream() async throws {
         try await flushed()

@@ -46,7 +46,7 @@ extension HTTPFields {
 }
 
 /// Records the latest bytes of a connection while they are parsed, so that an ``EarlyRefusal`` can show them. Also
-/// records since when a part of a request, such as its head, is incomplete.
+/// records when the first bytes of an incomplete part of a request, such as its head, arrived.
 final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -113,7 +113,7 @@ private enum Upgrade {
     case unclear
 
     init(of head: HTTPRequestHead) {
-        // The bytes after CONNECT are not HTTP requests.
+        // The bytes after a CONNECT request need not be HTTP.
         guard head.method != .CONNECT else {
             self = .unclear
             return
@@ -150,7 +150,7 @@ final class RequestDecoder: ByteToMessageDecoder {
     private let requestGuard: RequestGuard
     private var decoder = RequestDecoder.makeDecoder()
 
-    /// `replaced` is the decoder that no longer receives bytes. Requests are passed to the handler after it. That is
+    /// `replaced` is the decoder that no longer receives bytes. Requests are passed to the next handler,
     /// `requestGuard`, which detects the end of a request for an upgrade.
     init(replacing replaced: ChannelHandlerContext, requestGuard: RequestGuard) {
         self.replaced = replaced

@@ -36,11 +36,12 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
         }
     }
 
-    /// Closes a connection after the timeout.
+    /// Closes a connection after ``timeout``, unless its requests have ended before.
     private func cut(_ channel: any Channel, servedBy serving: Task<Void, Never>) {
         let cut = channel.eventLoop.scheduleTask(in: TimeAmount(timeout)) {
             channel.pipeline.fireUserInboundEventTriggered(ConnectionCut.Event())
-            // Cancelling the task before the connection is closed would make the body seem complete.
+            // The connection is closed first. Otherwise the cancelled task makes an incomplete body
+            // seem complete.
             channel.closeFuture.whenComplete { _ in serving.cancel() }
         }
         Task {

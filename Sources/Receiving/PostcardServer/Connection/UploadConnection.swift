@@ -20,7 +20,8 @@ package final class UploadConnection: RequestConnection {
 
     package var informs: Bool { true }
 
-    /// Whether the channel is an HTTP/2 stream. The parent of a whole connection is the listening channel.
+    /// Whether the channel is an HTTP/2 stream. A stream's parent is its connection, whose parent is the listening
+    /// channel.
     package var isStream: Bool { channel.parent?.parent != nil }
 
     /// The client of the request: the other end of the connection, or the client that a trusted proxy names.
@@ -51,7 +52,7 @@ package final class UploadConnection: RequestConnection {
         do {
             try await channel.triggerUserOutboundEvent(ResponseFlush())
         } catch ChannelError.operationUnsupported {
-            // On other servers, the call does not wait.
+            // Only servers made with `uploads(options:)` support the event. On other servers, the call does not wait.
         }
     }
 

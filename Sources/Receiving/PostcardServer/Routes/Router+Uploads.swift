@@ -32,7 +32,8 @@ extension Router {
     ///
     /// A form that is posted with `Upload-Complete` can be resumed (draft-ietf-httpbis-resumable-upload) if the store
     /// is a `ResumableUploadStore`. The client gets the address of the upload from a 104 or 201, asks for the offset
-    /// with HEAD, and sends the remaining bytes with PATCH. The last response is that of a form in a single request.
+    /// with HEAD, and sends the remaining bytes with PATCH. The last response is the same as for a form that is sent in
+    /// a single request.
     ///
     /// Every refusal is `application/problem+json` (RFC 9457) with a `code`. Nothing of a refused form stays in the
     /// store, except after a refusal by the closure `stored`, which is called after the commit. Files are written while

@@ -66,7 +66,7 @@ package typealias StoredFormHandler<Context> =
     @Sendable (CommittedUpload, Request, Context) async throws -> Response?
 
 extension CommittedUpload {
-    /// Binds a handler to the request and context of a single form.
+    /// Makes a handler that passes this request and context to the app's handler.
     static func handler<Context: RequestContext>(
         _ handler: StoredFormHandler<Context>?, _ request: Request, _ context: Context
     ) -> (@Sendable (CommittedUpload) async throws -> FormResponse?)? {
@@ -77,8 +77,8 @@ extension CommittedUpload {
     /// The maximum size of an app's own response, in bytes.
     private static var maximumResponseBytes: Int { 512 << 10 }
 
-    /// Passes the upload to an app, and collects the app's response. Throws the `UploadProblem` or `HTTPError` that the
-    /// app throws, as a problem; a 503 for any other error.
+    /// Passes the upload to an app, and collects the app's response. If the app throws an `UploadProblem` or an
+    /// `HTTPError`, throws that error as a problem. Throws a 503 for any other error.
     package func pass<Context: RequestContext>(
         to handler: StoredFormHandler<Context>, _ request: Request, _ context: Context
     ) async throws(UploadProblem) -> FormResponse? {

@@ -125,7 +125,7 @@ struct Archive<Store: UploadStore>: Sendable {
             .response(to: request)
     }
 
-    /// - Throws: `UploadStoreError` if the file's length differs from its record. Its digest is then wrong too.
+    /// - Throws: `UploadStoreError` if the file's length differs from its record. Then the recorded digest is wrong.
     private func open(
         _ index: Int, of id: UploadID, _ described: UploadRecord.File
     ) async throws -> (any StoredFile)? {

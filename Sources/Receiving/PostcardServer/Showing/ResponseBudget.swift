@@ -10,7 +10,7 @@ import PostcardStore
 /// it. A client that does not read its response uses the memory of one piece until its connection is closed.
 package struct ResponseBudget: Sendable {
     let shares: ShareAccount
-    /// The minimum size of a piece, in bytes. It is smaller than usual if the memory for all responses is small.
+    /// The minimum size of a piece, in bytes: ``minimumPieceBytes``, or less if the memory for all responses is small.
     private let leastPieceBytes: Int
 
     static let maximumPieceBytes = 64 << 10
@@ -21,9 +21,9 @@ package struct ResponseBudget: Sendable {
         leastPieceBytes = min(Self.minimumPieceBytes, max(shares.limits[.responseBytes] / 16, 1))
     }
 
-    /// Sends a part of a stored file. Its memory counts for the client of the connection. Throws `CancellationError` if
-    /// the task is cancelled, `ChannelError` if the client is disconnected, and `UploadStoreError` if the file has
-    /// become shorter.
+    /// Sends a part of a stored file. The memory for each piece counts for the client of the connection. Throws
+    /// `CancellationError` if the task is cancelled, `ChannelError` if the client is disconnected, and
+    /// `UploadStoreError` if the file has become shorter.
     @concurrent func send(
         _ content: some StoredFile, _ range: Range<Int64>, to writer: inout any ResponseBodyWriter,
         priority: FormResponse.Priority = .ordinary, on connection: UploadConnection?
@@ -64,8 +64,8 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// Makes a response body of a stored file. Its memory counts for the client of the connection. `hold` is a
-    /// reservation, such as that of an open file. It is given back when the body is sent or dropped.
+    /// Makes a response body of a stored file. The memory for each piece counts for the client of the connection.
+    /// `hold` is a reservation, such as that of an open file. The reservation ends when the body is sent or dropped.
     func body(
         of content: any StoredFile, _ hold: ShareAccount.Hold, priority: FormResponse.Priority = .ordinary,
         on connection: UploadConnection?
