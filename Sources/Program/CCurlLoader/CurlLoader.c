@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// The functions that URLSession calls. Each has at most six parameters, all of them integers or pointers, so that it can
-// be called without knowing their types: on every processor that Linux runs Swift on, they are in the same registers.
+// The functions of libcurl that URLSession calls. Each has at most six parameters, all of them integers or pointers. On
+// every processor on which Swift runs on Linux, both are passed in the same registers. One function type therefore fits
+// all of these functions.
 typedef long (*function)(long, long, long, long, long, long);
 
 #define FUNCTIONS(F)                                                                                                   \

@@ -64,7 +64,8 @@ package struct Demonstration {
                 result = .failure(error)
             }
             await services.triggerGracefulShutdown()
-            // The error of a receiver that could not start is reported first.
+            // If the receiver could not start, sending fails too. The receiver's error is the cause, so it is thrown
+            // first.
             try await group.waitForAll()
             try result.get()
         }

@@ -5,7 +5,8 @@ import PostcardStore
 import Synchronization
 
 /// Passes the bytes of a body piece by piece from the task that reads the body to the task that receives the form. If
-/// the client is too slow, the form is interrupted without cancelling its task, so that it can keep the received bytes.
+/// the client is too slow, the form gets an error. The form's task is not cancelled, so that it can store the bytes
+/// received so far.
 ///
 /// The body is read only while the form waits for bytes. A form that is refused or needs no body therefore leaves the
 /// unread bytes to the server, and the task that reads the connection is never cancelled during a read.
@@ -32,7 +33,8 @@ final class BodyHandover: Sendable {
     /// The Content-Length of the request; `nil` if the request has none.
     private let announced: Int64?
 
-    /// The maximum number of bytes that are passed at once. Some servers hand over a whole body.
+    /// The maximum number of bytes that are passed at once. Larger pieces from a server, such as a whole body, are
+    /// split.
     private static let pieceBytes = 256 << 10
 
     init(announced: Int64?, limits: FormReceiver.Timeouts) {
@@ -199,8 +201,8 @@ final class BodyHandover: Sendable {
 }
 
 extension BodyHandover.Progress {
-    /// Makes the form wait for bytes. Returns the reading task to resume, if it waits for the form. If the form need
-    /// not wait, returns the result for the form: the end of the body, or an error.
+    /// Makes the form wait for bytes. Returns the reading task to resume, if that task is waiting. If the body has
+    /// ended or the form's task is cancelled, returns the result for the form: the end of the body, or an error.
     fileprivate mutating func wait(
         _ reader: CheckedContinuation<ByteBuffer?, any Error>
     ) -> (waiter: CheckedContinuation<Bool, Never>?, result: Result<ByteBuffer?, any Error>?) {
@@ -276,8 +278,8 @@ final class ClientConnection: RequestConnection {
         _ = await task?.result
     }
 
-    /// A request that must end is interrupted once no bytes have arrived for `quietTime`. After `attempts` such times,
-    /// the request is always interrupted.
+    /// When to interrupt a request that must end: once no bytes have arrived for `quietTime`, or after waiting
+    /// `attempts` times for `quietTime`, even if bytes still arrive.
     private static let (quietTime, attempts) = (Duration.milliseconds(50), 4)
 
     func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool) {
@@ -294,7 +296,7 @@ final class ClientConnection: RequestConnection {
 
 /// Measures whether a body arrives fast enough.
 ///
-/// Each grace period is measured separately, and only counts time in which the server reads.
+/// The rate is measured for one grace period after the other. Time in which the server does not read is not counted.
 package struct TransferRate: Sendable {
     private let minimumBytesPerSecond: Int
     private let gracePeriod: Duration

@@ -9,7 +9,7 @@ public import PostcardForm
 import PostcardFoundation
 public import PostcardStore
 
-/// Receives forms in any server, which passes a request's head and body, and gets a stored record or a problem.
+/// Receives forms in any server. The server passes a request's head and body, and gets a stored record or a problem.
 ///
 /// ```swift
 /// let receiver = FormReceiver(store: try LocalUploadStore(directory: "received"))

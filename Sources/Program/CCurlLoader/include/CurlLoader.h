@@ -3,10 +3,10 @@
 
 #include <stdbool.h>
 
-/// Whether URLSession can be used: whether this machine has libcurl, which is loaded now if it was not yet.
+/// Loads libcurl if it is not loaded yet. Returns whether this machine has libcurl, which URLSession needs.
 ///
-/// URLSession on Linux is made of libcurl, which loads thirty other libraries. A program that is linked with this module
-/// starts without them. URLSession must not be used if this returns false.
+/// URLSession on Linux uses libcurl, which loads thirty other libraries. A program that is linked with this module
+/// starts without loading any of them. URLSession must not be used if this function returns false.
 bool curl_loader_load(void);
 
 #endif

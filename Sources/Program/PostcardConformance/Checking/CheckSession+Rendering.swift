@@ -91,7 +91,7 @@ extension ResumptionVersion {
         case "Upload-Length" where !has(.length): return nil
         case "Content-Type" where step.method == "PATCH" && !has(.partialUploadType): return nil
         case "Upload-Complete" where !has(.completeField):
-            // In this version, the field has the opposite name and meaning.
+            // In this version, the field is `Upload-Incomplete`, with the opposite value.
             let digit = field.value.hasPrefix("?1") ? "?0" : field.value.hasPrefix("?0") ? "?1" : nil
             return ("Upload-Incomplete", digit.map { $0 + field.value.dropFirst(2) } ?? field.value)
         default: return field

@@ -57,7 +57,8 @@ package struct ConformanceCheck: Sendable {
         self.run = run
     }
 
-    /// Makes a check with simultaneous requests. It is repeated if the server may have received them in another order.
+    /// Makes a check with simultaneous requests. After a violation, the check is repeated with longer waits, because a
+    /// busy server may process requests in another order.
     static func concurrent(
         _ number: Int, _ section: String, _ level: RequirementLevel, _ sentence: String,
         run: @escaping @Sendable (CheckSession) async throws -> CheckFinding

@@ -78,7 +78,7 @@ struct ServerKnowledge {
     var announcement = Announcement.unknown
     /// Whether the server sends a 104 while it receives an append.
     var progress = Announcement.unknown
-    /// The last slow append. Repeating it for each sentence about its responses would take too long.
+    /// The last slow append. All sentences about its responses use this append, because repeating it takes long.
     var slowAppend: Exchange?
 
     enum Announcement {
@@ -87,7 +87,8 @@ struct ServerKnowledge {
         case sent(after: Duration)
     }
 
-    /// How long to wait before concluding that the server sends no 104: longer than its other 104 responses take.
+    /// How long to wait before concluding that the server sends no 104: twice as long as an earlier 104 took, but at
+    /// least `shortest`.
     func quietTime(atLeast shortest: Duration) -> Duration {
         guard case .sent(let delay) = announcement else { return shortest }
         return max(delay * 2, shortest)

@@ -150,7 +150,7 @@ extension Expectation {
         return limits != nil ? .met : .failed("an Upload-Limit in the 104")
     }
 
-    /// Expects a 100 if the server sends a 104. Without both, the client sends its content anyway.
+    /// Expects a 100 if the server sends a 104. If the server sends neither, the client sends its content anyway.
     fileprivate static let continuation = Expectation { exchange, _ in
         guard !exchange.announcements.isEmpty else { return .notApplicable("the server sent no 104") }
         if exchange.interim.contains(where: { $0.status == 100 }) { return .met }

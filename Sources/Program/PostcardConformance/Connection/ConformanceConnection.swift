@@ -56,7 +56,7 @@ final class ConformanceConnection: Sendable {
             if let attempt = error.connectionErrors.first { return reason(attempt.error) }
             return error.dnsAError == nil && error.dnsAAAAError == nil ? "it has no address" : "there is no such host"
         }
-        // The text of an IOError names functions of SwiftNIO.
+        // The text of an IOError names functions of SwiftNIO, so only its error code is described.
         return (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
     }
 

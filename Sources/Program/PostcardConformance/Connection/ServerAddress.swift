@@ -51,7 +51,7 @@ package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
         guard let last = text.lastIndex(where: { $0.isASCII && ($0.isLetter || $0.isNumber) }) else { return nil }
         let other = text[last] == "7" ? "8" : "7"
         let changed = ServerAddress(text[..<last] + other + text[text.index(after: last)...])
-        // Without letters and digits in the path, the host or port would have changed.
+        // If the path has no letter or digit, the host or port has changed instead.
         guard let changed, changed.hasOrigin(of: self) else { return nil }
         return changed
     }

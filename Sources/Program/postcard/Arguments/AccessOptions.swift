@@ -103,7 +103,7 @@ struct AccessOptions: ParsableArguments {
 
     /// Whether a text is only a hostname or an IP address, to compare with the host of a request.
     private static func isHost(_ text: String) -> Bool {
-        // An IPv6 address has several colons. It has brackets in `Host`, but none here.
+        // A single colon comes before a port. An IPv6 address has several colons, and here no brackets as in `Host`.
         isToken(text) && text.count { $0 == ":" } != 1 && !text.contains { "/?#@*[]".contains($0) }
     }
 

@@ -63,7 +63,7 @@ struct EncodedChunks<Chunks: AsyncSequence & Sendable>: AsyncSequence, Sendable 
 
 /// Encodes content in pieces of any size.
 struct ContentEncoder {
-    /// The number of bytes in a line of 76 characters of base64 (RFC 2045 §6.8).
+    /// The number of bytes that a base64 line of 76 characters encodes (RFC 2045 §6.8).
     static let bytesPerLine = 57
     private static let lineLength = 76
 

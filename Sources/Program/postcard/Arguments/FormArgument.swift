@@ -15,7 +15,7 @@ struct FormArgument {
     let isLiteral: Bool
 
     enum Content {
-        /// A part with the argument's name, or one for each file.
+        /// One part with the argument's name, or one such part for each file.
         case parts([Part])
         /// `(`, which begins a nested multipart with the following arguments.
         case groupStart(MediaType?, Headers)

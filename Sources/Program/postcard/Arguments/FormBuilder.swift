@@ -90,7 +90,7 @@ struct FormBuilder {
             name: name?.description ?? "", contentType: part.contentType,
             headerFields: try Self.fields(of: part.headers),
             content: .text(""))
-        // The metadata policy is chosen for each file, and texts are sent unchanged.
+        // Texts are sent unchanged. For a file, `decide` may replace this policy.
         made.metadata = .asIs
         var pipe: PipeInput?
         switch part.source {

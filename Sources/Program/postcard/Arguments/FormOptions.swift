@@ -15,8 +15,8 @@ struct FormTarget: ParsableArguments {
             "The same as an option, for a file of --config. An argument has priority.", valueName: "url"))
     var named: String?
 
-    /// The URL with the scheme that curl assumes. A single word other than `localhost` gets none, because it is
-    /// probably not a host.
+    /// The URL with the scheme that curl assumes. A single word other than `localhost` gets no scheme, because the word
+    /// is probably not a host.
     var text: String {
         let text = url ?? named ?? ""
         let hasScheme = text.drop { $0.isLetter || $0.isNumber || "+-.".contains($0) }.hasPrefix("://")

@@ -175,7 +175,7 @@ struct ReceivingOptions: ParsableArguments {
             ("screen-timeout", screenTimeout),
         ]
         for (name, seconds) in timeouts {
-            // Timers count milliseconds.
+            // Timers count whole milliseconds, so a shorter time is impossible.
             if let seconds, !(seconds >= 0.001 && seconds <= 86400) {
                 throw ValidationError("--\(name) must be from 0.001 to 86400 seconds.")
             }

@@ -60,8 +60,8 @@ struct SentFile {
 
     var isNamedInUTF8: Bool { path.text != nil }
 
-    /// Opens a file whose path is not UTF-8. The URL names the open descriptor, because it cannot contain the path. The
-    /// descriptor stays open until the program ends.
+    /// Opens a file whose path is not UTF-8. A URL cannot contain such a path, so the URL names the open descriptor.
+    /// The descriptor stays open until the program ends.
     private static func url(ofOpen path: ArgumentText) throws -> URL {
         let descriptor = (path.bytes + [0]).withUnsafeBytes { bytes in
             bytes.baseAddress.map { open($0.assumingMemoryBound(to: CChar.self), O_RDONLY | O_NONBLOCK | O_CLOEXEC) }

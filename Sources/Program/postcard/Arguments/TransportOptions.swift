@@ -246,11 +246,11 @@ struct TransportOptions: ParsableArguments {
             guard !address.isEmpty else { throw ValidationError("'\(argument)' has no address.") }
         }
 
-        /// The host whose address is replaced, in the client's notation; `nil` if the URL has the same host with
-        /// another port.
+        /// The host whose address is replaced, in lower case; `nil` if this option is for another port of the URL's
+        /// host.
         ///
-        /// The host may differ from that of the URL, because redirects and queues lead to other hosts. The client
-        /// supports one address for each host.
+        /// The client replaces the address of a host for all ports. A host other than the URL's is replaced too,
+        /// because redirects and queues may lead to it.
         func host(for url: URL?) -> String? {
             guard let url, let host = url.host(), host.lowercased() == self.host.lowercased() else {
                 return self.host.lowercased()

@@ -142,12 +142,12 @@ enum FreedMemory {
     /// default, the C library raises this size to that of any freed block, up to 32 MiB.
     private static let ownBytes: CInt = 128 << 10
     private static let interval = Duration.seconds(2)
-    /// A process of at most this size, in bytes, has little memory to return.
+    /// The size of the process, in bytes, up to which no memory is returned, because little of it is free.
     private static let usualBytes = 24 << 20
-    /// A process that used at most this much processor time since the last call has freed little memory.
+    /// The processor time since the last call up to which no memory is returned, because little was freed in that time.
     private static let idleTime = Duration.milliseconds(5)
 
-    /// Returns smaller blocks to the system at intervals, until the task is cancelled.
+    /// Sets ``ownBytes``, and returns freed blocks below that size at intervals, until the task is cancelled.
     static func keepReturning() async {
         // malloc.h is not in the module of the C library, so the function is looked up by name.
         if let function = dlsym(nil, "mallopt") {

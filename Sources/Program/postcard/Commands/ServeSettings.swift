@@ -16,8 +16,8 @@ struct ServeSettings {
         let isRepeating: Bool
         let opposite: String?
 
-        /// The options that sources of lower priority can no longer set, because they exclude this option or set the
-        /// same thing. `arguments` are those that set this option.
+        /// The options that sources of lower priority can no longer set once this option is set: options that exclude
+        /// this option, or set the same thing. `arguments` are the arguments that set this option.
         func overridden(setBy arguments: [String]) -> [String] {
             switch name {
             case "directory": ["store", "s3-endpoint", "s3-region"]

@@ -238,7 +238,7 @@ struct FindingLines {
         return lines
     }
 
-    /// Describes several findings of one kind in a sentence, with their places.
+    /// Describes several findings of one kind in a sentence, with their offsets in the request.
     private func repeated(_ label: String, _ places: FindingGroup.Places, first: String? = nil) -> [String] {
         let shown = places.first
         // Of several places in a row in the same part, only the last names the part.

@@ -38,8 +38,8 @@ struct FixedFile {
         }
     }
 
-    /// Writes the file completely or not at all. A temporary file is used, because the input may be the file itself.
-    /// Returns `nil` if only the sender can fix the problems, and nothing was written.
+    /// Writes the file completely or not at all. A temporary file is used, because the input may be the file to
+    /// replace. Returns `nil` if only the sender can fix the problems, and nothing was written.
     private func write(
         _ explanation: Explanation, from source: Source, read: ((RawSpan) throws -> Void) throws -> Void
     ) throws -> Written? {

@@ -75,8 +75,8 @@ struct CommandFailure: Error, CustomStringConvertible {
 
 /// The program's exit statuses, for scripts, with the numbers of `sysexits.h` where it has one.
 enum ExitStatus {
-    /// The form is not valid; or the server refused it, responded before it was completely sent, or received other
-    /// bytes.
+    /// The form is not valid, or the server did not store it as sent: the server refused the form, responded before the
+    /// form was completely sent, or received other bytes.
     static let refused = ExitCode(1)
     /// The command line is invalid.
     static let usage = ExitCode(64)

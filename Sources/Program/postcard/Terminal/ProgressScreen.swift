@@ -173,7 +173,7 @@ struct ProgressLines {
     static func size(_ bytes: Int64) -> String {
         var value = Double(bytes)
         for unit in ["bytes", "kB", "MB", "GB"] {
-            // Without this limit, 999.95 would become 1000.0.
+            // From 999.95 on, one decimal place would show 1000.0, so the next unit is used.
             if value < 999.95 { return unit == "bytes" ? "\(bytes) \(unit)" : String(format: "%.1f %@", value, unit) }
             value /= 1000
         }

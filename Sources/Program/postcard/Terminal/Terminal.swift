@@ -41,7 +41,7 @@ enum Terminal {
         try write(
             text.split(separator: "\t", omittingEmptySubsequences: false).map { printable(String($0)) }
                 .joined(separator: "\t").utf8)
-        // The text ends with a line break before the shell's prompt.
+        // A missing line break is added, so that the shell's prompt begins on a new line.
         if let last = text.last, last != "\n" { try writeLine("") }
     }
 

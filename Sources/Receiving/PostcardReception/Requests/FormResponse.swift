@@ -51,8 +51,8 @@ extension HTTPFields {
 }
 
 extension FinalResponse {
-    /// Makes the response to a form that became a record. `isOwn` says whether the response is the app's
-    /// own, which does not show the record.
+    /// Makes the response to a form that became a record. `isOwn` says whether the response is the app's own. Only then
+    /// is the body stored: any other body can be made again from the record.
     init(_ response: FormResponse, isOwn: Bool, showing record: UploadID, length: Int64) {
         self.init(
             status: response.status, fields: response.headers, body: isOwn ? response.bytes : nil, length: length,
@@ -66,7 +66,8 @@ extension FinalResponse {
             length: length, record: nil)
     }
 
-    /// Makes the response to a later request from this stored one. `recordBody` makes the body that shows a record.
+    /// Makes a response from this stored response, for a client that asks again. `recordBody` makes the body from the
+    /// record if no body is stored.
     func response(recordBody: (UploadID) async throws -> FormResponse.Body) async rethrows -> FormResponse {
         var content = FormResponse.Body.bytes(ByteBuffer(), nil)
         if let body {

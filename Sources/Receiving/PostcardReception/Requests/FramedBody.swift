@@ -69,7 +69,8 @@ struct FramedBody: Sendable {
 /// Checks a form while its bytes arrive. A malformed form is refused at its first wrong byte, before the other bytes
 /// are sent. After a restart, an unfinished upload has no checker, but every complete form is checked again.
 ///
-/// A class like ``IncomingForm``, because its values are large. Only the request that holds the upload's lock uses it.
+/// A class, so that asynchronous functions do not keep copies of its large values. Only the request that holds the
+/// upload's lock uses the checker.
 final class ArrivingFormChecker: Sendable {
     private let parser: Mutex<CheckedFormParser>
 

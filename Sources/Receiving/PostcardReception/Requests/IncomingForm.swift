@@ -121,13 +121,14 @@ final class IncomingForm {
         try decodeTexts()
     }
 
-    /// The origin of the bytes of a form. If the body is not a form, bytes are added before and after it.
+    /// The source of parsed bytes: the body, or the bytes that ``frame`` adds before or after a body that is not a
+    /// form.
     private enum Place {
         case beginning, body, end
     }
 
-    /// Compares the whole body with its digests before a malformed form is refused: its bytes may have changed in
-    /// transit. A form that exceeds a limit or breaks a rule is refused at once.
+    /// Compares the whole body with its digests before a malformed form is refused, because bytes may have changed in
+    /// transit. A form that exceeds a limit or breaks a rule is refused without this comparison.
     private func checkDigest(before problem: FormProblem, _ rest: inout IncomingChunks) async throws {
         guard digestCheck?.isComparing == true, problem.code.status == 400, bodyBytes <= maximumBodyBytes
         else { return }
@@ -295,7 +296,7 @@ final class IncomingForm {
 
     /// The minimum number of bytes to reserve at once, because a form has many short names and values.
     private static let leastRoomBytes = 256
-    /// The memory for a field in addition to its texts, in bytes. A file also has a digest and an address.
+    /// The memory for a field in addition to its texts, in bytes. A file needs more, for its digest and its address.
     private static let fieldBytes = 128
     private static let fileBytes = 640
     /// The memory for the charset of a part, in bytes.

@@ -93,7 +93,7 @@ package struct Reception<Store: UploadStore>: Sendable {
             // If the kept response cannot be read, the app responds again.
             logger.error("Could not read the app's response", metadata: ["upload": "\(id)", "error": "\(error)"])
         } catch let error as UploadStoreError {
-            // A response that differs from the kept response would be wrong.
+            // The app must not respond again, because a new response could differ from the kept one.
             throw problem(of: error, logger: logger)
         }
         guard let response = try await stored(upload) else { return nil }
@@ -130,8 +130,8 @@ package struct Reception<Store: UploadStore>: Sendable {
             status: .created, headers: headers, body: await body(of: received, on: connection, logger: logger))
     }
 
-    /// The body of a response: the JSON of a small record, which is faster to encode than to read, or else the stored
-    /// bytes. A large record is therefore not in memory while its client reads slowly.
+    /// Makes the body of a response. A small record is encoded, which is faster than reading its stored bytes. A large
+    /// record is read from the store, so that it is not in memory while its client reads slowly.
     private func body(
         of received: Received, on connection: (any RequestConnection)?, logger: Logger
     ) async -> FormResponse.Body {

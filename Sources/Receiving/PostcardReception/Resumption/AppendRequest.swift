@@ -123,8 +123,9 @@ struct InterimReports {
         interval = options.progressInterval
     }
 
-    /// Sends the address of the upload if the request is still incomplete after a while. Returns a closure that cancels
-    /// the response, to be called when the request is complete; `nil` if there is nothing to cancel.
+    /// Sends the address of the upload if the request is still incomplete after the announcement delay. Returns a
+    /// closure that cancels this response, to be called when the request is complete; `nil` if there is nothing to
+    /// cancel.
     func announce() async throws -> (@Sendable () -> Void)? {
         guard let connection, let location else { return nil }
         var head = head

@@ -64,8 +64,8 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// Receives a form in one request, if its client asked for resumption but the form cannot be resumed: no upload can
-    /// be added, or the header fields follow no known version. The header fields of the response report this.
+    /// Receives a form in one request if its client asked for resumption, but no upload can be added or the header
+    /// fields follow no known version of the draft. The response has the header fields of a completed upload.
     private func receiveUnresumable(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {
@@ -145,7 +145,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
             uploads.keep(checker, of: upload)
             return upload
         } catch let error as UploadStoreError where error.code == .full && append.isComplete {
-            // The store may still accept the record itself.
+            // This request contains the whole form, so the store may still accept the form as a record.
             return nil
         } catch let problem as UploadProblem where problem.isOfShare && append.isComplete {
             return nil
@@ -248,7 +248,8 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         return describe(response, kept.length, version)
     }
 
-    /// Responds to HEAD with the progress. Ends an append in progress, whose client has given up, but keeps its bytes.
+    /// Responds to HEAD with the progress. An append in progress is ended, because a client that sends HEAD has given
+    /// up its append. The bytes that the append has received are kept.
     package func progress(
         _ request: IncomingRequest, id: String?, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {
@@ -266,7 +267,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         return try await upload.lock.withLock { try await describe(upload, version, connection) }
     }
 
-    /// Returns the progress after an interruptible append has ended.
+    /// Returns the progress. Ends an append in progress first, unless the upload is becoming a record.
     private func settledProgress(of upload: Uploads.Unfinished) async throws -> UnfinishedUploadProgress {
         if upload.lock.isFinishing { return try await upload.durableProgress() }
         return try await upload.lock.withLock { try await upload.durableProgress() }

@@ -5,13 +5,13 @@ import Synchronization
 
 /// The unfinished uploads of a store, counted in the shares of their clients.
 ///
-/// If there are too many uploads, one that is not worth keeping is discarded. It is from the address with the most
-/// uploads, or from the client's own address if no address has more. If there are too many bytes, only uploads of the
-/// client's own address are discarded. Otherwise, a request that announces many bytes could discard those of others.
+/// If there are too many uploads, an upload that is not worth keeping is discarded: of the address with the most
+/// uploads, or of the client's own address if no address has more. If there are too many bytes, only uploads of the
+/// client's own address are discarded, so that a request that announces many bytes cannot remove uploads of others.
 ///
 /// An upload is worth keeping while a request uses it, and for the time that its bytes would take to arrive at 500
-/// bytes per second. A phone that was offline for an hour thus still finds its two megabytes, and many tiny uploads do
-/// not keep others out.
+/// bytes per second. For two megabytes, this is about an hour, so a phone that was offline can resume. A tiny upload is
+/// soon discarded, so many tiny uploads do not keep others out.
 final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Entry {
         let upload: Store.Unfinished

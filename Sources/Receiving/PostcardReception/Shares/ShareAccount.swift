@@ -17,8 +17,8 @@ package final class ShareAccount: Sendable {
     private struct State {
         var pools: [Pool]
         var waiting: [Ticket: CheckedContinuation<Int, any Error>] = [:]
-        /// The latest waiting request of each connection that has had one. A connection has one callback for its end,
-        /// because a callback for each request would accumulate while a connection is kept alive.
+        /// For each connection that has had a waiting request, the latest such request. A connection has a single
+        /// callback for its end, because a callback for each request would accumulate while a connection is kept alive.
         var connections: [ObjectIdentifier: Ticket] = [:]
         /// The log lines about refusals, by the codes of the refusals.
         var lines: [String: RepeatedLine] = [:]

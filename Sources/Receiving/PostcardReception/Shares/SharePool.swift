@@ -3,7 +3,7 @@ import PostcardStore
 
 /// A limited resource, such as connections or bytes of memory, divided among the addresses that use it.
 ///
-/// The pool is a pure value: ``ShareAccount`` has the lock, and its callers have the clock.
+/// The pool is a pure value: ``ShareAccount`` has the lock, and callers pass the time.
 ///
 /// - An address may use a share of the free amount, by default a quarter. The free amount shrinks with each greedy
 ///   address, but a few such addresses never use it up: four addresses use two thirds of the total, and sixteen use 99
@@ -19,7 +19,7 @@ struct SharePool<Owner: Sendable>: Sendable {
     enum Refusal: Error, Hashable {
         /// The address already uses its current maximum.
         case ofAddress(limit: Int)
-        /// The other addresses use too much.
+        /// Too little of the resource is left, because of what other addresses use.
         case ofAll
     }
 
@@ -75,7 +75,7 @@ struct SharePool<Owner: Sendable>: Sendable {
     private var isBlocked = false
     private var lastNumber = 0
 
-    /// The share of the free amount for an address with only one item, which may be large.
+    /// The minimum share of the free amount for an address with only one item, because a single upload may be large.
     private static var shareOfOnlyItem: Double { 0.5 }
     /// An item of variable size gets the amount that its address may still reserve, divided by this number.
     private static var pieces: Int { 8 }

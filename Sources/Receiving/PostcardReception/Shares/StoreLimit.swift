@@ -9,7 +9,7 @@ import Synchronization
 /// therefore never exceeds its limit by more than a fifth and one form. A client that posts faster than uploads are
 /// removed does not use up the limit of others.
 package final class StoreLimit: Sendable {
-    /// A new record that the ledger of the store does not contain yet.
+    /// A new record that is not yet in the store's ledger, which contains the sizes of all uploads.
     package struct Arrival: Sendable {
         package let id: UploadID
         package let bytes: Int64
@@ -115,7 +115,8 @@ package final class StoreLimit: Sendable {
         }
     }
 
-    /// The count of a form toward the limit. It ends when this object is released, unless ``becomes(_:)`` was called.
+    /// Counts a form toward the limit. If this object is released before ``becomes(_:)`` is called, the form is no
+    /// longer counted.
     final class Place: Sendable {
         private let limit: StoreLimit
         private let bytes: Int64

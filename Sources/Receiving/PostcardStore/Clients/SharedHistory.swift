@@ -3,7 +3,7 @@ import NIOCore
 /// The latest items of all clients. If there are too many, the address with the most items loses its oldest item, so
 /// that a busy client cannot displace the few items of others.
 package struct SharedHistory<Item: Sendable>: Sendable {
-    /// An item in the history. This is a class, because reading the number of a struct would also copy its references.
+    /// An item in the history. A class, so that reading the number does not copy the references in the item.
     private final class Entry: Sendable {
         /// The number of the item among all items that were ever added.
         let number: Int
@@ -78,7 +78,8 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         return removed
     }
 
-    /// Removes the oldest item of the address with most, but never the newest item of all.
+    /// Removes the oldest item of the address with the largest `amount`. The newest item of all stays, unless it is the
+    /// only item.
     private mutating func removeOldest(by amount: (Share) -> Int) -> Item? {
         var chosen: (amount: Int, number: Int, peer: PeerAddress?)?
         for (peer, share) in shares {

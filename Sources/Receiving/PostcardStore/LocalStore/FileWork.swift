@@ -17,7 +17,7 @@ private let waitingWork = Atomic<Int>(0)
 /// The number of blocking tasks in this process that wait for a file thread.
 package var waitingFileWork: Int { waitingWork.load(ordering: .relaxed) }
 
-/// Blocking work, such as writing to a disk, on a file thread. Its owner does other work meanwhile.
+/// Blocking work, such as writing to a disk, on a file thread. The task that starts the work continues meanwhile.
 ///
 /// The work begins at once and always completes. ``value()`` waits for its end, and can be called once. A `FileError`
 /// becomes an ``UploadStoreError``, which the callers of a store handle.
@@ -34,7 +34,7 @@ final class FileWork<Value: Sendable>: Sendable {
         waitingWork.add(1, ordering: .relaxed)
         fileThreads.submit { _ in
             waitingWork.subtract(1, ordering: .relaxed)
-            // The pool is never shut down.
+            // The ignored argument says whether the pool was shut down, which never happens.
             self.finish(
                 Result {
                     do {

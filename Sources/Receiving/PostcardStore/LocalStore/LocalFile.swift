@@ -79,7 +79,7 @@ struct EmptyFile: StoredFile {
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer { ByteBuffer() }
 }
 
-/// A file that is being screened. It is opened for each read, because many forms with many files may wait.
+/// A file for screening. It is opened only for each read, because more files may wait for screening than can be open.
 struct ClosedFile: StoredFile {
     let path: FilePath
     let size: Int64

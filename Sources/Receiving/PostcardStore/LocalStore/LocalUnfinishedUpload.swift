@@ -11,7 +11,8 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
         var progress: UnfinishedUploadProgress
         /// Whether all bytes of the upload are on the disk.
         var isSynchronized = false
-        /// Whether the disk has failed to store some bytes of the upload. The system reports such a failure only once.
+        /// Whether the disk has failed to store some bytes of the upload. Kept here, because the system reports such a
+        /// failure only once.
         var hasLostBytes = false
     }
 
@@ -20,7 +21,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     let directory: UnfinishedDirectory
     private let uploads: LocalUnfinishedUploads
     private let state: Mutex<State>
-    /// The lock of the stored facts, because requests for the progress do not always hold the upload's lock.
+    /// Protects the stored facts. The upload's own lock is not enough: requests for the progress do not always hold it.
     private let changing = Mutex(())
 
     /// Makes an upload for a request that creates it.
@@ -252,7 +253,7 @@ private final class GatheredWrites: Sendable {
         case isToBeWritten
         /// A thread is already writing, and will write the bytes too.
         case isBeingWritten
-        /// A thread is writing. No bytes may be added before all bytes are written.
+        /// A thread is writing, and the maximum number of bytes waits. No bytes may be added before all are written.
         case isFull
     }
 

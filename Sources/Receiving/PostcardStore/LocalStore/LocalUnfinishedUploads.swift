@@ -149,7 +149,7 @@ final class LocalUnfinishedUploads: Sendable {
         for other in surplus where other !== upload { await expire(other) }
         // If no responses are kept, this upload is removed too. The caller already holds its lock.
         if surplus.last === upload { try await remove(upload) }
-        // If the record is deleted now, the deletion did not find this response.
+        // The record may have been deleted before this response was listed. The deletion then missed the response.
         if let record = response.record, try await !exists(record) { try await remove(upload) }
     }
 

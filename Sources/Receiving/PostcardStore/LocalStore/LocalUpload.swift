@@ -7,7 +7,8 @@ import Synchronization
 /// Up to 256 KiB are gathered, or less if many uploads are in progress. A file thread then hashes and writes them while
 /// the next bytes are gathered. A smaller form is written, synced and committed at once.
 public final class LocalUpload: PendingUpload {
-    /// The store, which locks its directory. Work on file threads may outlive the store, and must not use it.
+    /// The store, which keeps its directory locked. Work on file threads must not use the store, because the work may
+    /// outlive it.
     private let store: LocalUploadStore
     private let key: UploadKey?
     public let isRepetition: Bool
@@ -18,10 +19,11 @@ public final class LocalUpload: PendingUpload {
     private var gatheredFiles = 0
     private var writing: FileWork<Void>?
 
-    /// The maximum number of bytes that an upload gathers: enough to make changes of threads cheap.
+    /// The maximum number of bytes that an upload gathers: enough that passing them to another thread costs little.
     private static let maximumBatchBytes = 256 << 10
     private static let minimumBatchBytes = 16 << 10
-    /// The memory that all uploads divide, in bytes. Each may gather `minimumBatchBytes`, even if its part is smaller.
+    /// The memory for gathered bytes that all uploads divide, in bytes. An upload may gather `minimumBatchBytes`, even
+    /// if an equal part would be smaller.
     private static let sharedBytes = 8 << 20
 
     /// The maximum number of files that are gathered before they are written, because each write occupies a thread.
@@ -125,7 +127,7 @@ public final class LocalUpload: PendingUpload {
                     let record = try await repetition(of: first, received, with: texts)
                     return CommittedUpload(record, isRepetition: true)
                 }
-                // The upload was deleted meanwhile.
+                // The key's record was deleted meanwhile.
                 store.keys.forget(first.id, under: key.digest)
             }
         }
@@ -245,7 +247,8 @@ extension ByteBuffer {
     }
 
     /// Appends the next bytes if the total is small, so that bytes that arrive one by one do not each need a buffer. A
-    /// full buffer doubles its capacity. A buffer with another owner is copied. Returns whether they were appended.
+    /// full buffer doubles its capacity. A buffer with another owner is copied. Returns `false` if the total is too
+    /// large.
     package mutating func appendIfSmall(_ next: ByteBuffer) -> Bool {
         guard next.isSmall, readableBytes + next.readableBytes <= Self.smallBytes else { return false }
         writeImmutableBuffer(next)

@@ -68,7 +68,7 @@ public final class LocalUploadStore: ResponseKeepingUploadStore, ResumableUpload
         guard FilePath(path.string) == path else { throw .unusable(path, Errno.illegalByteSequence) }
         do {
             try DurableFiles.makeDirectories(directory.incoming)
-            // The directory is made now, so that no upload must wait until its name is on the disk.
+            // The directory is made and synced now, so that no upload must wait for this.
             try DurableFiles.makeDirectories(directory.unfinished)
             // An earlier start may have been killed before its sync.
             try DurableFiles.synchronizeDirectory(path)
@@ -316,7 +316,7 @@ public final class LocalUploadStore: ResponseKeepingUploadStore, ResumableUpload
                 let names = try StoreDirectory.names(ofRecordIn: doomed)
                 if let (key, _) = StoreDirectory.key(in: names) { keys.forget(id, under: key) }
             } catch {
-                // Even after this error, the record is no longer listed.
+                // The record is no longer listed, so its deletion must be durable even after this error.
                 try names.synchronize()
                 throw error
             }

@@ -70,7 +70,8 @@ final class KeyIndex: Sendable {
     }
 
     enum Claim {
-        /// The caller must make the record. In any case, it must then call ``KeyIndex/settle(_:with:)``.
+        /// The caller must make the record, and then call ``KeyIndex/settle(_:with:)``, even if making the record
+        /// failed.
         case granted
         case taken(KeyedRecord)
     }

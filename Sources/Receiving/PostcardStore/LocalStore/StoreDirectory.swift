@@ -49,7 +49,8 @@ struct StoreDirectory: Sendable {
 
     /// The directory of uploads that are being received or deleted.
     ///
-    /// Opening the store empties this directory. After a rename into or out of it, only the other one needs a sync.
+    /// Opening the store empties this directory. After a rename into or out of this directory, only the other directory
+    /// needs a sync.
     var incoming: FilePath { path.appending(".incoming") }
 
     var unfinished: FilePath { path.appending(".unfinished") }
@@ -182,7 +183,8 @@ final class SharedDirectorySync: Sendable {
     private struct State {
         /// The number of the last caller whose names are on the disk.
         var done: UInt64 = 0
-        /// The callers whose names may not be on the disk. The system reports such a failure only once.
+        /// The callers whose names may not be on the disk, because their sync failed. The failures are kept, because
+        /// the system reports each only once.
         var failed: [(turns: ClosedRange<UInt64>, error: FileError)] = []
     }
 

@@ -81,7 +81,7 @@ struct UnfinishedDirectory: Sendable {
             size = min(size, promised)
             try AppendedFile(body).cut(to: size)
             facts.systemStart = SystemStart.current
-            // If the update fails, later bytes count as lost at the next start.
+            // If the update fails, the next start cuts the body to the promised bytes again.
             try? update(facts)
         }
         return (facts, .unfinished(offset: size))

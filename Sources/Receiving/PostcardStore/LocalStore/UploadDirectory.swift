@@ -49,8 +49,8 @@ struct UploadDirectory: ~Copyable {
         path = directory.incoming.appending(name)
     }
 
-    /// Performs steps, in order. `isLast` says whether the commit follows at once. Otherwise, all complete files are
-    /// closed.
+    /// Performs steps, in order. `isLast` says whether the commit follows at once. If it does not, all complete files
+    /// are synced and closed.
     mutating func perform(_ steps: [Step], isLast: Bool = true) throws {
         if isKept { try directory.checkRoom(for: 0) }
         if isKept, case .nowhere = place { try directory.checkRoomForFiles() }

@@ -27,7 +27,8 @@ public protocol MaintainedUploadStore: UploadStore {
     /// The block size in bytes: each file, record and folder counts in whole blocks. Defaults to 1.
     var blockBytes: Int64 { get }
 
-    /// The number of bytes of each upload, in whole blocks. Defaults to `nil`: finding out would require all records.
+    /// The number of bytes of each upload, in whole blocks. Defaults to `nil`, for stores that would have to read all
+    /// records to compute the sizes.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func sizes() async throws -> [UploadID: Int64]?
@@ -49,7 +50,7 @@ extension MaintainedUploadStore {
 public struct NewestRecords: Sendable, Hashable {
     /// The identifiers of the records, newest first.
     public var identifiers: [UploadID]
-    /// The oldest examined identifier: more records may precede it. `nil` if the list is complete.
+    /// The oldest identifier that the store has examined. Older records may exist. `nil` if the list is complete.
     public var oldest: UploadID?
 
     /// Makes a list of the newest records.

@@ -113,13 +113,14 @@ public struct UnfinishedUploadOptions: Sendable, Hashable {
     ///
     /// An upload is kept until its ``lifetime`` is over, or until a limit is reached. At a limit, old uploads that no
     /// request uses may be discarded. An upload is old after the time that its bytes would take to arrive at 500 bytes
-    /// per second. If there are too many uploads, the address with the most loses one, or the new upload's own address
-    /// if none has more. If there are too many bytes, only the new upload's own address loses uploads.
+    /// per second. If there are too many uploads, the address with the most uploads loses one upload. If no address has
+    /// more than that of the new upload, the new upload's own address loses one. If there are too many bytes, only the
+    /// new upload's own address loses uploads.
     public var maximumUnfinished = 1000
 
-    /// The maximum total size of all unfinished uploads, in bytes. Defaults to 16 GiB, four of the largest forms.
-    /// `UploadOptions.clientShare` limits each client address. For that limit, the whole length of an upload counts
-    /// once a request declares it.
+    /// The maximum total size of all unfinished uploads, in bytes. Defaults to 16 GiB: four forms of the default
+    /// maximum size. `UploadOptions.clientShare` limits each client address. For that limit, the whole length of an
+    /// upload counts once a request declares it.
     public var maximumUnfinishedBytes: Int64 = 16 << 30
 
     /// The maximum number of responses that are kept for clients that missed them. Beyond the maximum, the address with
@@ -130,7 +131,7 @@ public struct UnfinishedUploadOptions: Sendable, Hashable {
     public var interimResponses = InterimResponses.auto
 
     /// How long a form must be incomplete before its client gets an interim response with the address of the upload.
-    /// With 0, the response precedes the reading of the body. Defaults to 1 second, enough for small forms.
+    /// With 0, the response is sent before the body is read. Defaults to 1 second: most small forms arrive faster.
     public var announcementDelay: Duration = .seconds(1)
 
     /// How long after the beginning of a request its client gets the first interim response with the number of stored

@@ -62,7 +62,7 @@ public protocol UnfinishedUpload: Sendable {
 public enum UnfinishedUploadProgress: Sendable, Hashable {
     /// The form is incomplete, or could not be committed yet.
     case unfinished(offset: Int64)
-    /// The form was committed as the record, or refused for good.
+    /// The form became the record, or was refused for good. `record` is `nil` if it was refused.
     case finished(length: Int64, record: UploadID?)
     /// The upload was discarded, has expired, or lost bytes.
     case gone

@@ -2,8 +2,9 @@ import Synchronization
 
 /// Lets one request at a time change an unfinished upload.
 ///
-/// A request that wants the lock ends the request that holds it. A client never sends two requests for an upload at
-/// once: its earlier requests have failed unnoticed by the server (draft-ietf-httpbis-resumable-upload §4.6).
+/// A request that wants the lock ends the request that holds it. A client sends one request for an upload at a time. If
+/// a second request arrives, the first has failed, but the server has not noticed this
+/// (draft-ietf-httpbis-resumable-upload §4.6).
 public final class UploadLock: Sendable {
     private struct State {
         var holder: Holder?
@@ -45,8 +46,8 @@ public final class UploadLock: Sendable {
         try await withLock(on: nil) { _ in try await body() }
     }
 
-    /// Runs the body while holding the lock, as the only request that changes the upload. If another request wants the
-    /// lock, the connection of this request is closed, so that the body stops waiting for bytes.
+    /// Runs `body` while holding the lock, as the only request that changes the upload. If another request wants the
+    /// lock, the connection of this request is closed, so that `body` stops waiting for bytes of the request.
     package func withLock<Value>(
         on connection: (any HoldingConnection)?, _ body: (Holder) async throws -> Value
     ) async rethrows -> Value {
