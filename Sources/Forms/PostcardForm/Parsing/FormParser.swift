@@ -67,6 +67,7 @@ public struct FormParser: Sendable {
         case closed(blanks: Int64, sawCarriageReturn: Bool)
         /// The bytes after the close delimiter's line.
         case epilogue(length: Int64)
+        case failed
     }
 
     /// The bytes that were read after the boundary.
@@ -167,9 +168,9 @@ public struct FormParser: Sendable {
     ///
     /// - Throws: ``FormProblem`` if the body is incomplete.
     public mutating func finish() throws(FormProblem) {
-        if let problem { throw problem }
         switch state {
         case .closed, .epilogue: return
+        case .failed: if let problem { throw problem }
         case .content where partCount == 0:
             throw fail(
                 FormProblem(
@@ -196,7 +197,6 @@ public struct FormParser: Sendable {
     mutating func nextEvent(
         in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> FormEvent? {
-        if let problem { throw problem }
         while position < end {
             switch state {
             case .content(let matched, let imagined):
@@ -214,8 +214,12 @@ public struct FormParser: Sendable {
                 try readCloseLine(blanks: blanks, sawCarriageReturn: sawCarriageReturn, in: bytes, at: &position)
             case .epilogue(let length):
                 try passEpilogue(length: length, at: &position, end: end)
+            case .failed:
+                if let problem { throw problem }
+                return nil
             }
         }
+        if let problem { throw problem }
         return nil
     }
 
@@ -225,6 +229,7 @@ public struct FormParser: Sendable {
     }
 
     mutating func fail(_ problem: FormProblem) -> FormProblem {
+        state = .failed
         self.problem = problem
         return problem
     }
