@@ -136,10 +136,12 @@ extension HTTPField.Name {
     package static let acceptPatch = name("Accept-Patch")
     /// The field that asks intermediaries to pass content on as it arrives (RFC 10036).
     package static let incremental = name("Incremental")
+    /// The field with the key of an upload, by which a server recognizes it. PostcardClient makes this name public.
+    package static let uploadKey = name("Idempotency-Key")
 
     /// Makes the name of a header field. The fallback is never used, because all texts passed here are tokens (RFC 9110
     /// §5.1).
-    package static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
+    static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
 }
 
 /// The header fields of the resumable upload draft. As the draft requires, invalid values are ignored.

@@ -175,7 +175,7 @@ struct WebhookOutbox: Sendable {
             }
         case .ended(let id, let outcome):
             guard case .inFlight(let earlier)? = entries[id] else {
-                return [.fault(ImpossibleEvent(event, in: entries[id] as Any))]
+                return [.fault(ImpossibleEvent(event, in: entries[id].map { $0 as Any } ?? "absent"))]
             }
             inFlightCount -= 1
             if earlier != nil { repeatedInFlightCount -= 1 }

@@ -5,7 +5,7 @@ import PostcardWire
 extension UploadKey {
     /// The idempotency key of a request; `nil` if the request has no key.
     init?(of request: IncomingRequest, scope: (HTTPFields) -> String) throws(UploadProblem) {
-        let values = request.headers[values: Self.fieldName]
+        let values = request.headers[values: .uploadKey]
         guard let value = values.first else { return nil }
         guard values.count == 1, let text = Self.text(of: value) else { throw .malformedKey }
         self.init(text, scope: scope(request.headers))
@@ -24,6 +24,5 @@ extension UploadKey {
         return text
     }
 
-    private static let fieldName = HTTPField.Name.name("Idempotency-Key")
     private static let maximumBytes = 255
 }

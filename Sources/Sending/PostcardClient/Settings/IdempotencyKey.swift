@@ -15,7 +15,7 @@ extension HTTPField.Name {
     ///
     /// The value is a string of a structured field, in quotes (RFC 9651 §3.3.3). Postcard's receivers also accept it
     /// without quotes. It is sent unchanged, because some services expect it without quotes.
-    public static let idempotencyKey = name("Idempotency-Key")
+    public static let idempotencyKey = uploadKey
 }
 
 /// A key by which a server can recognize several requests as the same upload
