@@ -3,8 +3,9 @@ import PostcardFoundation
 
 /// Recognizes values of text fields that no one would have typed.
 enum TextValue {
-    /// The code for a text that no one would have typed; `nil` for an ordinary text. The name of the field may show
-    /// that numbers with a comma are a list.
+    /// Returns the code of the problem with a field's text, or `nil` if a person could have typed the text. The field's
+    /// name decides what `3,14` is: two values in a field whose name says that it holds several, such as `sizes`, and
+    /// otherwise one number, written with a comma.
     static func code(of text: String, named name: String) -> FormProblem.Code? {
         if text.isEmpty { return nil }
         if isOptional(text) { return .optionalDescription }

@@ -201,8 +201,8 @@ private struct Probe {
         return found.x | found.y != 0
     }
 
-    /// One byte for each of sixteen positions: zero if no delimiter begins there. The bytes are combined into words,
-    /// because the standard library reads a mask slowly, lane by lane.
+    /// Returns sixteen bytes, one for each position from `place` on. A byte is zero if no delimiter begins at its
+    /// position. The result is two words, because the standard library is slow at reading a mask lane by lane.
     @inline(__always)
     private func fits(at place: UnsafeRawPointer) -> SIMD2<UInt64> {
         let isFirst = place.loadUnaligned(as: SIMD16<UInt8>.self) .== firstBytes

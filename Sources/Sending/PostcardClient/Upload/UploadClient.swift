@@ -108,7 +108,7 @@ public struct UploadClient: Sendable {
     /// let pet = try await UploadClient().upload(form, to: url, as: Pet.self)
     /// ```
     ///
-    /// - Parameter type: The type of the response's JSON, which ``ResponseOptions/decoder`` decodes.
+    /// - Returns: The response's JSON as a value of the given type, decoded by ``ResponseOptions/decoder``.
     /// - Throws: The same errors as ``upload(_:to:method:headerFields:progress:)``, and ``UploadError`` with the code
     ///   ``UploadError/Code/decoding`` if the server has accepted the form and its response cannot be decoded.
     public func upload<Value: Decodable>(

@@ -40,7 +40,8 @@ public struct QueueUpdates: AsyncSequence, Sendable {
         /// - Throws: ``UploadQueueError`` if the database cannot be read.
         public mutating func next() async throws -> [QueuedUpload]? { try await nextList()?.uploads }
 
-        /// Waits for the next change, and reads the rows again if more than progress has changed.
+        /// Waits for the next change and returns the uploads. The rows are read from the database only if more than the
+        /// progress of uploads has changed, and then `hasNewRows` is true.
         mutating func nextList() async throws -> (uploads: [QueuedUpload], hasNewRows: Bool)? {
             if let last { try? await Task.sleep(until: last + .milliseconds(250), clock: .continuous) }
             guard await changes.next(isolation: #isolation) != nil else { return nil }
