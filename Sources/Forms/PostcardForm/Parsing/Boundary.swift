@@ -138,6 +138,9 @@ struct Delimiter: Sendable {
             }
             index += Probe.width
         }
+        // The remaining positions are compared together with positions before them, if there are any.
+        let last = beyond - Probe.width
+        if last >= start, !probe.mayFit(at: base + last) { return nil }
         return firstIndex(base, from: index, beyond: beyond)
     }
 

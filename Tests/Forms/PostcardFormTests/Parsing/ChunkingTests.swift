@@ -92,8 +92,8 @@ struct ChunkingTests {
         #expect(single == whole)
     }
 
-    /// With an epilogue, each delimiter is among the places that are compared at once; without one, most are among the
-    /// last, which are compared one by one.
+    /// With an epilogue, each delimiter begins in a block of positions that are compared together. Without an epilogue,
+    /// most begin after the last whole block, at positions that are compared together with positions before them.
     private static let epilogues = ["", "\r\n" + String(repeating: "x", count: 100)]
 
     @Test(arguments: epilogues)
