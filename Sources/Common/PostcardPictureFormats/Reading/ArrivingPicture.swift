@@ -186,7 +186,7 @@ package struct ArrivingPicture: Sendable {
             if dataLength == 0 { dataLength = length }
             if let whole = dataLength, firstStray == nil, length != whole, lastDataLength == whole {
                 otherData = collected
-                wholeLength = Int(whole)  // A sub-block has at most 255 bytes, so this is safe on 32 bits.
+                wholeLength = Int(whole)  // 32 bits: a sub-block has at most 255 bytes.
             }
             lastDataLength = length
             pass(to: position + length, then: length == 0 ? .header : .dataLength, count: 1)
