@@ -133,8 +133,8 @@ package struct RequestInput: Sendable {
     private static let startLength = 128
 
     /// Starts reading an input. `entry` is the number of the request, from 1. It defaults to the only upload of a
-    /// HAR file, and otherwise to the first request with a body. The format defaults to the one that the first bytes
-    /// suggest.
+    /// HAR file, and otherwise to the first request with a body. The format defaults to the format that the first
+    /// bytes suggest.
     package init(entry: Int? = nil, format: InputExamination.Format? = nil) {
         self.init(entry: entry, format: format, maximumArchiveBytes: Self.maximumArchiveBytes)
     }

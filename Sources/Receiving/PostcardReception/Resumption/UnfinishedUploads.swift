@@ -10,8 +10,8 @@ import Synchronization
 /// client's own address are discarded, so that a request that announces many bytes cannot remove uploads of others.
 ///
 /// An upload is worth keeping while a request uses it, and for the time that its bytes would take to arrive at 500
-/// bytes per second. For two megabytes, this is about an hour, so a phone that was offline can resume. For a
-/// tiny upload, this time is short, so many tiny uploads take no room from others for long.
+/// bytes per second. For two megabytes, this is about an hour, so a phone that was offline can resume. A tiny
+/// upload is worth keeping only for a moment, so many tiny uploads cannot keep others out for long.
 final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Entry {
         let upload: Store.Unfinished

@@ -80,8 +80,8 @@ final class MemoryBudget: Sendable {
         return try await work()
     }
 
-    /// Waits for a free block. If other uploads then wait for a block, and this one is not being sent after
-    /// `patience`, calls `reclaim`, which must free the block. Throws `CancellationError` if the task is cancelled.
+    /// Waits for a free block. `reclaim` is called if the bytes of the block are not being sent after `patience` while
+    /// other uploads wait for a block, and must free the block. Throws `CancellationError` if the task is cancelled.
     func take(reclaim: @escaping @Sendable () -> Void) async throws -> Block {
         let id = state.withLock { state in
             state.lastID += 1

@@ -2,7 +2,7 @@ import GRDB
 import PostcardClient
 import PostcardFoundation
 
-/// Carries out attempts. `LocalSender` does so in this process, and `BackgroundCarrier` hands them to the system.
+/// Carries out attempts: `LocalSender` sends them in this process, and `BackgroundCarrier` hands them to the system.
 protocol AttemptCarrier: Sendable {
     func connect() async throws
 
